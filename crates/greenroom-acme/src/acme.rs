@@ -5,23 +5,25 @@ use std::fmt::{self, Debug, Formatter};
 use std::path::Path;
 use std::sync::Arc;
 
-use futures_util::future::join_all;
-use tokio::sync::watch;
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use tokio::sync::{mpsc, watch};
 
 use crate::builder::AcmeBuilder;
 use crate::certificates::Certificates;
 use crate::challenges::Challenges;
-use crate::group::{Group, Shared};
+use crate::handle::{AcmeHandle, Kept};
 use crate::http01::Http01;
 use crate::status::Status;
 
 /// Certificates that are obtained and renewed while [`run`](Self::run) is polled.
 ///
-/// The certificates on disk are served from the beginning. While this exists, or its `run`, no
-/// other process can use the directory.
+/// The certificates on disk are served from the beginning. While this exists, or its `run`, or a
+/// handle, no other process can use the directory.
 pub struct Acme {
-    pub(crate) shared: Arc<Shared>,
-    pub(crate) groups: Vec<Group>,
+    pub(crate) handle: AcmeHandle,
+    /// The groups that are to be looked after, from the handle.
+    pub(crate) begun: mpsc::UnboundedReceiver<Kept>,
     pub(crate) challenges: Arc<Challenges>,
 }
 
@@ -37,7 +39,7 @@ impl Acme {
     /// was dropped, with the certificates that there are.
     #[must_use]
     pub fn certificates(&self) -> Arc<Certificates> {
-        Arc::clone(&self.shared.certificates)
+        Arc::clone(&self.handle.shared.certificates)
     }
 
     /// Returns the responses to HTTP-01 challenges.
@@ -49,7 +51,13 @@ impl Acme {
     /// Returns the state of all certificates, and tells of each change.
     #[must_use]
     pub fn status(&self) -> watch::Receiver<Status> {
-        self.shared.status.subscribe()
+        self.handle.shared.status.subscribe()
+    }
+
+    /// Returns a handle, by which the names can be changed while `run` is polled.
+    #[must_use]
+    pub fn handle(&self) -> AcmeHandle {
+        self.handle.clone()
     }
 
     /// Orders what is missing, renews what is due, and tries again what has failed, until the
@@ -57,9 +65,14 @@ impl Acme {
     ///
     /// It must be polled within a tokio runtime with I/O and time enabled. All certificates are
     /// looked after in this one future; only files are written on threads for blocking work.
-    pub async fn run(self) -> Infallible {
-        join_all(self.groups.into_iter().map(Group::run)).await;
-        unreachable!("a group is looked after without end")
+    pub async fn run(mut self) -> Infallible {
+        let mut kept = FuturesUnordered::new();
+        loop {
+            tokio::select! {
+                Some(group) = self.begun.recv() => kept.push(group),
+                Some(_ended) = kept.next() => {}
+            }
+        }
     }
 }
 
@@ -67,7 +80,7 @@ impl Debug for Acme {
     fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
         formatter
             .debug_struct("Acme")
-            .field("status", &*self.shared.status.borrow())
+            .field("status", &*self.handle.shared.status.borrow())
             .finish_non_exhaustive()
     }
 }

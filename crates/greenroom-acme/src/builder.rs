@@ -12,20 +12,19 @@ use rustls::crypto::CryptoProvider;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use tokio::sync::{Mutex, Semaphore, watch};
-use tracing::error;
 
 use crate::account::{Accounts, ExternalAccount, Held};
 use crate::acme::Acme;
-use crate::certificate::Certificate;
 use crate::certificates::Certificates;
 use crate::challenges::{ChallengeKind, Challenges};
 use crate::client::CaClient;
 use crate::clock::{Clock, SystemClock};
-use crate::group::{Group, Shared};
+use crate::group::Shared;
+use crate::handle::AcmeHandle;
 use crate::limits::Limits;
 use crate::name::{self, NameError};
 use crate::order::Orders;
-use crate::status::{CertificateStatus, GroupStatus, State, Status};
+use crate::status::Status;
 use crate::store::{Store, StoreError};
 
 /// Let's Encrypt's directory, the default.
@@ -57,7 +56,7 @@ pub struct AcmeBuilder {
     provider: Arc<CryptoProvider>,
 }
 
-/// The reason for which an [`Acme`] cannot be built.
+/// The reason for which an [`Acme`] cannot be built, or its certificates not be set.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BuildError {
@@ -75,7 +74,7 @@ pub enum BuildError {
     /// A name that was given twice.
     #[error("{0} is in two certificates, or twice in one")]
     NameTwice(String),
-    /// No certificate at all, one without names, or too many of either.
+    /// A certificate without names, or too many of either.
     #[error("{0}")]
     Groups(String),
     /// A contact that is no address of mail.
@@ -151,6 +150,7 @@ impl AcmeBuilder {
 
     /// Adds a certificate for these names, at least one and at most [`NAMES_MAX`]. The names of a
     /// site belong together; of two certificates, one being refused does not hold up the other.
+    /// Without any, nothing is ordered until [`AcmeHandle::set_certificates`] names some.
     #[must_use]
     pub fn certificate<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
         let names = names.into_iter().map(Into::into);
@@ -233,7 +233,7 @@ impl AcmeBuilder {
             store: Arc::clone(&store),
             held: Mutex::new(Held::default()),
         };
-        Ok(self.assemble(names, accounts, store))
+        Ok(self.assemble(&names, accounts, store))
     }
 
     fn check(&self) -> Result<(), BuildError> {
@@ -253,20 +253,11 @@ impl AcmeBuilder {
             .map_or(Ok(()), |fault| Err(BuildError::Limits(fault)))
     }
 
-    fn assemble(self, groups: Vec<Vec<String>>, accounts: Accounts, store: Arc<Store>) -> Acme {
+    fn assemble(self, groups: &[Vec<String>], accounts: Accounts, store: Arc<Store>) -> Acme {
         let challenges = Arc::new(Challenges::default());
-        let certificates = Arc::new(Certificates::new(Arc::clone(&challenges)));
-        let read = |names: Vec<String>| {
-            let certificate = read(&store, &names[0], &self.provider);
-            if let Some(certificate) = &certificate {
-                certificates.install(&names, certificate);
-            }
-            (names, certificate)
-        };
-        let groups: Vec<_> = groups.into_iter().map(read).collect();
         let status = Status {
             directory_url: self.directory_url,
-            groups: groups.iter().map(status).collect(),
+            groups: Vec::new(),
         };
         let orders = Orders {
             challenges: Arc::clone(&challenges),
@@ -277,7 +268,7 @@ impl AcmeBuilder {
         };
         let shared = Arc::new(Shared {
             accounts,
-            certificates,
+            certificates: Arc::new(Certificates::new(Arc::clone(&challenges))),
             clock: self.clock,
             permits: Semaphore::new(self.limits.orders_max.min(Semaphore::MAX_PERMITS)),
             limits: self.limits,
@@ -285,26 +276,21 @@ impl AcmeBuilder {
             status: watch::Sender::new(status),
             store,
         });
-        let group = |(index, (names, certificate))| Group {
-            shared: Arc::clone(&shared),
-            index,
-            names,
-            certificate,
-            earliest: None,
-            window: None,
-        };
+        let (handle, begun) = AcmeHandle::new(shared);
+        handle.keep(groups);
         Acme {
-            groups: groups.into_iter().enumerate().map(group).collect(),
-            shared,
+            handle,
+            begun,
             challenges,
         }
     }
 }
 
-fn names(groups: &[Vec<String>]) -> Result<Vec<Vec<String>>, BuildError> {
-    if groups.is_empty() || groups.len() > GROUPS_MAX {
+/// Returns the names of groups in lower case.
+pub(crate) fn names(groups: &[Vec<String>]) -> Result<Vec<Vec<String>>, BuildError> {
+    if groups.len() > GROUPS_MAX {
         let text = format!(
-            "1 to {GROUPS_MAX} certificates can be asked for, not {}",
+            "at most {GROUPS_MAX} certificates can be asked for, not {}",
             groups.len()
         );
         return Err(BuildError::Groups(text));
@@ -387,31 +373,4 @@ fn system_roots() -> Result<RootCertStore, BuildError> {
         return Err(BuildError::Roots(text));
     }
     Ok(roots)
-}
-
-/// Reads a certificate; one that cannot be read is as good as none, but is told of.
-fn read(store: &Store, name: &str, provider: &CryptoProvider) -> Option<Certificate> {
-    let text = match store.certificate(name) {
-        Ok(text) => text?,
-        Err(error) => {
-            error!(%error, "a certificate cannot be read and is ordered anew");
-            return None;
-        }
-    };
-    let parsed = Certificate::from_pem(&text, provider);
-    let tell = |error: &_| {
-        let path = store.certificate_path(name);
-        error!(path = %path.display(), %error, "a certificate is damaged and is ordered anew");
-    };
-    parsed.inspect_err(tell).ok()
-}
-
-fn status((names, certificate): &(Vec<String>, Option<Certificate>)) -> GroupStatus {
-    GroupStatus {
-        names: names.clone(),
-        certificate: certificate
-            .as_ref()
-            .map(|certificate| CertificateStatus::new(certificate, true)),
-        state: State::Starting,
-    }
 }

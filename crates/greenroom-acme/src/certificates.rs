@@ -1,7 +1,7 @@
 //! The certificates that are served, by name.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt::{self, Debug, Formatter};
 use std::sync::Arc;
 
@@ -48,6 +48,12 @@ impl Certificates {
                 by_name.insert(name.clone(), Arc::clone(&certificate.key));
             }
         }
+    }
+
+    /// Serves no certificate any more for names that are not among these.
+    pub(crate) fn retain(&self, names: &HashSet<&str>) {
+        let mut by_name = self.by_name.write();
+        by_name.retain(|name, _| names.contains(&**name));
     }
 }
 

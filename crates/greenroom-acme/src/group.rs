@@ -38,16 +38,14 @@ pub(crate) struct Shared {
 
 /// The names of one certificate, and the certificate.
 pub(crate) struct Group {
-    pub(crate) shared: Arc<Shared>,
-    /// Its place in the status.
-    pub(crate) index: usize,
-    /// In lower case; the first names the files.
-    pub(crate) names: Vec<String>,
-    pub(crate) certificate: Option<Certificate>,
+    shared: Arc<Shared>,
+    /// In lower case; the first names the files. They name the group in the status.
+    names: Vec<String>,
+    certificate: Option<Certificate>,
     /// The time of the next order at the soonest.
-    pub(crate) earliest: Option<SystemTime>,
+    earliest: Option<SystemTime>,
     /// The authority's last suggestion.
-    pub(crate) window: Option<Window>,
+    window: Option<Window>,
 }
 
 /// The time of a renewal, and the time to ask the authority again for it.
@@ -57,6 +55,21 @@ struct Due {
 }
 
 impl Group {
+    /// A group whose certificate was not looked into yet.
+    pub(crate) fn new(
+        shared: &Arc<Shared>,
+        names: Vec<String>,
+        certificate: Option<Certificate>,
+    ) -> Self {
+        Self {
+            shared: Arc::clone(shared),
+            names,
+            certificate,
+            earliest: None,
+            window: None,
+        }
+    }
+
     /// Keeps the certificate valid until the future is dropped.
     pub(crate) async fn run(mut self) -> Infallible {
         loop {
@@ -249,7 +262,9 @@ impl Group {
         );
         let status = CertificateStatus::new(&certificate, saved.is_ok());
         self.shared.status.send_modify(|all| {
-            all.groups[self.index].certificate = Some(status);
+            if let Some(group) = all.group(&self.names) {
+                group.certificate = Some(status);
+            }
         });
         let interval = self.shared.limits.renewal_interval_min;
         self.earliest = Some(earliest(self.shared.clock.now(), interval, &certificate));
@@ -259,7 +274,9 @@ impl Group {
 
     fn report(&self, state: State) {
         self.shared.status.send_if_modified(|all| {
-            let group = &mut all.groups[self.index];
+            let Some(group) = all.group(&self.names) else {
+                return false;
+            };
             let is_new = group.state != state;
             group.state = state;
             is_new

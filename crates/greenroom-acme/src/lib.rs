@@ -25,6 +25,7 @@
 //! ```
 //!
 //! - [`Acme`] orders what is missing and renews what is due, until its future is dropped.
+//! - [`AcmeHandle`] changes the names meanwhile.
 //! - [`Certificates`] gives rustls the certificate for the name that a client asks for.
 //! - [`Http01`] responds to the authority on port 80; on port 443 the certificates do it
 //!   themselves.
@@ -48,6 +49,7 @@ mod client;
 mod clock;
 mod failure;
 mod group;
+mod handle;
 mod http01;
 mod limits;
 mod name;
@@ -64,6 +66,7 @@ pub use certificates::{ACME_TLS_ALPN, Certificates};
 pub use challenges::ChallengeKind;
 pub use client::BODY_BYTES_MAX;
 pub use clock::Clock;
+pub use handle::AcmeHandle;
 pub use http01::{Http01, Http01Body, Http01Future, Http01Service, PATH_PREFIX};
 pub use limits::Limits;
 pub use name::NameError;

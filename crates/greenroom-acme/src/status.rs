@@ -72,6 +72,23 @@ pub enum State {
     },
 }
 
+impl Status {
+    /// Returns the group of these names, if it is still looked after.
+    pub(crate) fn group(&mut self, names: &[String]) -> Option<&mut GroupStatus> {
+        self.groups.iter_mut().find(|group| group.names == names)
+    }
+}
+
+impl GroupStatus {
+    pub(crate) fn new(names: Vec<String>, certificate: Option<&Certificate>) -> Self {
+        Self {
+            names,
+            certificate: certificate.map(|certificate| CertificateStatus::new(certificate, true)),
+            state: State::Starting,
+        }
+    }
+}
+
 impl CertificateStatus {
     pub(crate) fn new(certificate: &Certificate, is_saved: bool) -> Self {
         Self {

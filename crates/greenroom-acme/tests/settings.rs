@@ -61,11 +61,6 @@ fn names_must_be_names_of_hosts_and_each_in_one_certificate() {
     let many = (0..=NAMES_MAX).map(|number| format!("{number}.example"));
     let error = refused(|builder| builder.certificate(many));
     assert!(error.contains("1 to 100 names, not 101"), "{error}");
-    let storage = tempfile::tempdir().expect("a directory");
-    let none = Acme::builder(storage.path())
-        .agree_to_terms_of_service()
-        .build();
-    assert!(matches!(none, Err(BuildError::Groups(_))));
 }
 
 #[test]
@@ -130,6 +125,26 @@ fn a_storage_that_cannot_be_made_is_named() {
     let error = builder(&path).build().expect_err("a file is no directory");
     let error = error.to_string();
     assert!(error.starts_with(&path.display().to_string()), "{error}");
+}
+
+#[test]
+fn names_are_set_later_as_a_whole_or_not_at_all() {
+    let storage = tempfile::tempdir().expect("a directory");
+    let acme = builder(storage.path()).build().expect("it is complete");
+    let (handle, status) = (acme.handle(), acme.status());
+    let names = || {
+        let groups = status.borrow().groups.clone().into_iter();
+        groups.map(|group| group.names).collect::<Vec<_>>()
+    };
+    let set = handle.set_certificates([vec!["b.example"], vec!["Example.org"]]);
+    set.expect("they are names");
+    assert_eq!(names(), [["b.example"], ["example.org"]]);
+    let error = handle.set_certificates([["c.example"], ["*.example"]]);
+    assert!(matches!(error, Err(BuildError::Name { .. })), "{error:?}");
+    assert_eq!(names(), [["b.example"], ["example.org"]]);
+    let none: [[&str; 1]; 0] = [];
+    handle.set_certificates(none).expect("none are allowed");
+    assert!(names().is_empty());
 }
 
 #[test]

@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 use outside::tools;
 use ports::free_port;
 use program::{Running, output};
+use rustix::process::Signal;
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -125,12 +126,33 @@ impl Authority {
 
     /// Asks the server for `/hello`, by a client that trusts the authority.
     fn hello(&self) -> String {
+        let asked = tools::run(&mut self.client(NAME));
+        asked.expect_success("curl").stdout
+    }
+
+    /// Returns a client that trusts the authority, and is to ask this host for `/hello`.
+    fn client(&self, name: &str) -> Command {
         let mut curl = tools::bounded(tools::system("curl"), DEADLINE);
         curl.args(["--silent", "--show-error", "--cacert"])
             .arg(self.path("issued.pem"))
-            .args(["--resolve", &format!("{NAME}:{}:127.0.0.1", self.tls_port)])
-            .arg(format!("https://{NAME}:{}/hello", self.tls_port));
-        tools::run(&mut curl).expect_success("curl").stdout
+            .args(["--resolve", &format!("{name}:{}:127.0.0.1", self.tls_port)])
+            .arg(format!("https://{name}:{}/hello", self.tls_port));
+        curl
+    }
+
+    /// Writes a file of one site with these hosts, and returns its path.
+    fn write_site(&self, hosts: &[&str]) -> PathBuf {
+        let file = self.path("greenroom.toml");
+        let (https, http, port) = (self.tls_port, self.http_port, self.port);
+        let text = format!(
+            "[server]\nlisten = \"127.0.0.1:{https}\"\n\
+             listen_redirecting = \"127.0.0.1:{http}\"\nautomatic_certificates = true\n\
+             acme_directory = \"https://127.0.0.1:{port}/dir\"\nacme_root = \"root.pem\"\n\
+             acme_storage = \"storage\"\n[[site]]\nhosts = {hosts:?}\n[[site.route]]\n\
+             path = \"/\"\nrespond = \"of a site\\n\"\n"
+        );
+        fs::write(&file, text).unwrap();
+        file
     }
 }
 
@@ -185,6 +207,59 @@ fn a_name_is_all_that_a_certificate_needs() {
     // The next one has it from the directory.
     let _server = authority.serve();
     assert_eq!(authority.hello(), "Hello, world!\n");
+}
+
+#[test]
+fn hosts_of_sites_get_certificates_by_themselves() {
+    let authority = Authority::start();
+    authority.write_issued_root();
+    let file = authority.write_site(&[NAME, "localhost", "*.example.org", "192.0.2.1"]);
+    let server = Running::start(&mut program::command(&["serve", file.to_str().unwrap()]));
+    server.wait_for_log("a certificate is obtained");
+    assert_eq!(authority.hello(), "of a site\n");
+    // What a new file adds is obtained, and who is there already loses no request.
+    let file = authority.write_site(&["other.example.net", NAME]);
+    thread::scope(|scope| {
+        let asking = scope.spawn(|| {
+            for _ in 0..20 {
+                assert_eq!(authority.hello(), "of a site\n");
+            }
+        });
+        server.signal(Signal::HUP);
+        let line = server.wait_for_log("a certificate is obtained");
+        assert!(line.contains("other.example.net"), "{line}");
+        asking.join().unwrap();
+    });
+    let asked = tools::run(&mut authority.client("other.example.net"));
+    assert_eq!(asked.expect_success("curl").stdout, "of a site\n");
+    // What a new file has no more gets no certificate, and a wrong file changes nothing.
+    authority.write_site(&["other.example.net"]);
+    server.signal(Signal::HUP);
+    server.wait_for_log("in force");
+    let asked = authority.client(NAME).output().unwrap();
+    assert_eq!(asked.status.code(), Some(35), "{asked:?}");
+    fs::write(&file, "[[sites]]").unwrap();
+    server.signal(Signal::HUP);
+    server.wait_for_log("stay as they were");
+    let asked = tools::run(&mut authority.client("other.example.net"));
+    assert_eq!(asked.expect_success("curl").stdout, "of a site\n");
+}
+
+#[test]
+fn hosts_that_are_no_public_names_get_no_certificates() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("greenroom.toml");
+    let text = "[server]\nlisten = \"127.0.0.1:0\"\nautomatic_certificates = true\n\
+        acme_storage = \"storage\"\n[[site]]\nhosts = [\"localhost\", \"printer.local\"]\n\
+        [[site.route]]\npath = \"/\"\nrespond = \"\"\n";
+    fs::write(&file, text).unwrap();
+    let ended = output(&["serve", file.to_str().unwrap()]);
+    let message = String::from_utf8_lossy(&ended.stderr);
+    assert_eq!(ended.status.code(), Some(2), "{message}");
+    assert!(
+        message.contains("automatic_certificates: no site has"),
+        "{message}"
+    );
 }
 
 #[test]

@@ -14,6 +14,8 @@ mod applications;
 mod around;
 #[path = "sites/commands.rs"]
 mod commands;
+#[path = "sites/examples.rs"]
+mod examples;
 #[path = "sites/files.rs"]
 mod files;
 #[path = "sites/reloading.rs"]

@@ -10,6 +10,8 @@ use serde::{Deserialize, Serialize};
 /// The port of `http://host`, without one.
 const DEFAULT_PORT: u16 = 80;
 
+const LONG_PATH: &str = "a socket's path has 1 to 107 bytes";
+
 /// The address of an upstream: `http://host:port`, the host being a name or an IP address, or
 /// `unix:/path/to.sock`. In a configuration it is such a text.
 ///
@@ -53,6 +55,26 @@ impl UpstreamAddress {
         }
     }
 
+    /// Returns the address with the path of a Unix socket, if it is relative, below a directory. By
+    /// itself such a path is relative to the directory in which the process runs.
+    ///
+    /// # Errors
+    ///
+    /// If the path is longer than a socket's can be then.
+    pub fn below(self, directory: &Path) -> Result<Self, UpstreamAddressError> {
+        let Kind::Unix(path) = &self.0 else {
+            return Ok(self);
+        };
+        let path = directory.join(path);
+        match SocketAddr::from_pathname(&path) {
+            Ok(_) => Ok(Self(Kind::Unix(path))),
+            Err(_) => Err(UpstreamAddressError {
+                text: format!("unix:{}", path.display()),
+                problem: LONG_PATH,
+            }),
+        }
+    }
+
     /// Returns the path of a Unix socket.
     pub(crate) fn unix(&self) -> Option<&Path> {
         match &self.0 {
@@ -66,7 +88,7 @@ fn parse(text: &str) -> Result<Kind, &'static str> {
     if let Some(path) = text.strip_prefix("unix:") {
         let is_path = !path.is_empty() && SocketAddr::from_pathname(path).is_ok();
         let path = is_path.then(|| Kind::Unix(PathBuf::from(path)));
-        return path.ok_or("a socket's path has 1 to 107 bytes");
+        return path.ok_or(LONG_PATH);
     }
     let uri: Uri = text.parse().map_err(|_| "it is no URL")?;
     match uri.scheme() {

@@ -29,7 +29,7 @@ mod upload;
 mod upstream;
 
 pub use address::{UpstreamAddress, UpstreamAddressError};
-pub use proxy::{Proxy, ProxyFuture};
+pub use proxy::{Proxy, ProxyFuture, status, status_within};
 pub use response_body::ResponseBody;
 pub use settings::{
     ForwardedFields, HostHeader, IN_FLIGHT_MAX, RETRY_BODY_BYTES_MAX, Settings, SettingsError,

@@ -2,12 +2,13 @@ use std::convert::Infallible;
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use greenroom_server::{BoxError, RequestHandle};
 use greenroom_stage::Client;
+use greenroom_stage::scope::{Listing, StatusScope};
 use http::{HeaderValue, Request, Response, StatusCode};
 use http_body::Body;
 use tower_service::Service;
@@ -48,6 +49,24 @@ pub(crate) struct Shared {
     refused: AtomicU64,
     loops: AtomicU64,
     warnings: Throttle,
+    /// True once the server of its first request shows it.
+    is_claimed: AtomicBool,
+}
+
+static PROXIES: Listing<Shared> = Listing::new();
+
+/// Returns the status of all proxies of the process, the oldest first.
+#[must_use]
+pub fn status() -> Vec<ProxyStatus> {
+    PROXIES.all().iter().map(|shared| shared.status()).collect()
+}
+
+/// Returns the status of the proxies that had their first request in this scope, such as a server,
+/// and of those that have had none, the oldest first.
+#[must_use]
+pub fn status_within(scope: &StatusScope) -> Vec<ProxyStatus> {
+    let proxies = PROXIES.within(scope);
+    proxies.iter().map(|shared| shared.status()).collect()
 }
 
 /// The future of a [`Proxy`]'s response. Dropping it cancels the request, at the upstream too.
@@ -72,10 +91,11 @@ impl Proxy {
             refused: AtomicU64::new(0),
             loops: AtomicU64::new(0),
             warnings: Throttle::default(),
+            is_claimed: AtomicBool::new(false),
         };
-        Ok(Self {
-            shared: Arc::new(shared),
-        })
+        let shared = Arc::new(shared);
+        PROXIES.add(&shared);
+        Ok(Self { shared })
     }
 
     /// Returns the settings.
@@ -87,10 +107,17 @@ impl Proxy {
     /// Returns a snapshot of the upstreams.
     #[must_use]
     pub fn status(&self) -> ProxyStatus {
-        ProxyStatus {
-            upstreams: self.shared.upstreams.status(),
-            refused: self.shared.refused.load(Ordering::Relaxed),
-            loops: self.shared.loops.load(Ordering::Relaxed),
+        self.shared.status()
+    }
+
+    /// Has the server of the first request show the proxy.
+    fn claim(&self) {
+        let is_claimed = &self.shared.is_claimed;
+        if !is_claimed.load(Ordering::Relaxed)
+            && let Some(scope) = StatusScope::current()
+        {
+            is_claimed.store(true, Ordering::Relaxed);
+            PROXIES.claim(&self.shared, &scope);
         }
     }
 }
@@ -103,6 +130,14 @@ impl fmt::Debug for Proxy {
 }
 
 impl Shared {
+    fn status(&self) -> ProxyStatus {
+        ProxyStatus {
+            upstreams: self.upstreams.status(),
+            refused: self.refused.load(Ordering::Relaxed),
+            loops: self.loops.load(Ordering::Relaxed),
+        }
+    }
+
     /// Returns the response if all upstreams have as many requests as they may.
     pub(crate) fn busy(&self) -> Response<ResponseBody> {
         self.refused.fetch_add(1, Ordering::Relaxed);
@@ -154,6 +189,7 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> ProxyFuture {
+        self.claim();
         let (parts, body) = request.into_parts();
         // Both are known only on this thread, during this call.
         let exchange = Exchange {

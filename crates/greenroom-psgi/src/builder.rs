@@ -112,6 +112,14 @@ impl Builder {
         self.settings.mount = prefix.into();
         self
     }
+
+    /// Sets the name by which status and metrics tell this gateway from others of the same
+    /// application: the label `mount` of metrics. Default: the [mount](Self::mount).
+    #[must_use]
+    pub fn label(mut self, label: impl Into<String>) -> Self {
+        self.settings.label = Some(label.into());
+        self
+    }
 }
 
 #[cfg(test)]

@@ -136,6 +136,7 @@ pub(crate) struct Settings {
     pub(crate) client_key: Option<ClientKey>,
     pub(crate) perl: PathBuf,
     pub(crate) mount: String,
+    pub(crate) label: Option<String>,
 }
 
 impl Concurrency {
@@ -163,7 +164,13 @@ impl Settings {
             client_key: None,
             perl: PathBuf::from("perl"),
             mount: String::new(),
+            label: None,
         }
+    }
+
+    /// Returns the name that tells it from other gateways of the application.
+    pub(crate) fn label(&self) -> &str {
+        self.label.as_deref().unwrap_or(&self.mount)
     }
 
     /// Returns the application's path for log and error messages.

@@ -10,6 +10,8 @@ pub struct GatewayStatus {
     pub application: String,
     /// The path below which it is served; empty for all paths.
     pub mount: String,
+    /// Its [label](crate::Builder::label), by default the mount.
+    pub label: String,
     /// The number of the start that serves: 1 at first, one more after each that took over.
     pub generation: u32,
     /// The number of workers that there should be.

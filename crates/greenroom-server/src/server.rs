@@ -213,7 +213,10 @@ impl ServerBuilder {
         self
     }
 
-    /// Logs each request at level `info`, target `greenroom::access`. Default: off.
+    /// Logs each request at level `info`, target `greenroom::access`, with the fields `peer`,
+    /// `client` (whom a trusted proxy has named), `method`, `target`, `version`, `status` (none if
+    /// it ended without a response), `bytes`, `cut` (if it ended before its response did),
+    /// `micros`, `referer` and `user_agent`, as far as they are known. Default: off.
     #[must_use]
     pub fn access_log(mut self, on: bool) -> Self {
         self.settings.access_log = on;

@@ -29,6 +29,7 @@ mod config;
 mod file;
 mod serve;
 
+pub use config::is_public_name;
 pub use file::{
     Entry, Fault, Faults, File, KeyDoc, NoServerKeys, Origin, ServerKeys, ServerSetting,
     ServerTable, keys, schema,

@@ -13,6 +13,7 @@ fn faults(text: &str) -> Vec<String> {
     fs::write(path("app.psgi"), "sub {}").expect("a file");
     fs::write(path("plain"), "alice:secret\n").expect("a file");
     fs::write(path("empty"), "# nobody\n").expect("a file");
+    fs::write(path("large"), vec![0; (1 << 20) + 1]).expect("a file");
     let file = path("greenroom.toml");
     match File::parse(&file, text.to_owned(), &NoServerKeys) {
         Ok(_) => Vec::new(),
@@ -50,7 +51,7 @@ fn names_that_are_none_are_told_with_the_nearest_one() {
     assert_fault(
         &with("files = { root = \"public\", listing = true }"),
         "4:28: there is no `listing`; allowed: root, index, precompressed, well_known, \
-         not_found, cache_control",
+         fallback, not_found, cache_control",
     );
     assert_fault(
         &with("proxy = { to = \"http://[::1]:1\", conect_timeout = \"1s\" }"),
@@ -151,9 +152,13 @@ fn hosts_and_paths_are_there_once() {
         "4:1: a second site without `hosts`; there is one default site at most",
     );
     assert_fault(
+        &site("[\"[::1]\", \"[0::1]\"]", paths),
+        "2:19: `[::1]` is the name of two sites",
+    );
+    assert_fault(
         &site("\"http://a\"", paths),
-        "2:9: `http://a` is no host; allowed are names such as example.org, *.example.org or \
-         192.0.2.1, without scheme, port and path",
+        "2:9: `http://a` is no host; allowed are names such as example.org, *.example.org, \
+         192.0.2.1 or [::1], without scheme, port and path",
     );
     assert_fault(
         &site("\"a\"", ["/b", "/b/"]),
@@ -175,6 +180,18 @@ fn what_is_named_must_be_there() {
             "4:9: nowhere: No such file or directory (os error 2); expected a directory",
         ),
         ("files = \"app.psgi\"", "4:9: app.psgi is not a directory"),
+        (
+            "files = { root = \"public\", fallback = \"../app.psgi\" }",
+            "4:39: `../app.psgi` is not a file of public",
+        ),
+        (
+            "files = { root = \"public\", fallback = \"nowhere\" }",
+            "4:39: `nowhere` is not a file of public",
+        ),
+        (
+            "files = { root = \"public\", not_found = \"large\" }",
+            "4:40: the file has 1048577 bytes; allowed are 1048576",
+        ),
         ("psgi = \"public\"", "4:8: public is not a file"),
         ("proxy = \"https://a\"", "4:9: `https://a` is no upstream"),
         (

@@ -5,6 +5,8 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use parking_lot::Mutex;
 
+use crate::placement::outer;
+
 /// A scope of stages and placed routes, such as a server, for programs that have several: the
 /// [status](Self::status) of each shows its own. Clones are the same scope.
 ///
@@ -13,6 +15,15 @@ use parking_lot::Mutex;
 /// stage](crate::Stage::global), is the process's: every scope shows it.
 #[derive(Clone, Debug, Default)]
 pub struct StatusScope(Arc<Identity>);
+
+impl StatusScope {
+    /// Returns the scope of the placed route, or else of the request, that the calling thread works
+    /// for; `None` if it works for none, or under another server.
+    #[must_use]
+    pub fn current() -> Option<Self> {
+        outer::scope()?.upgrade()
+    }
+}
 
 /// Told from others by its address.
 #[derive(Debug, Default)]

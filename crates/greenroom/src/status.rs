@@ -11,7 +11,7 @@ use greenroom_stage::{RouteStatus, StageStatus, StatusScope};
 use http::request::Parts;
 use serde::Serialize;
 
-/// Loops, stages, routes, actors and PSGI applications of a server at one moment: by
+/// Loops, stages, routes, actors, PSGI applications and proxies of a server at one moment: by
 /// [`Handle::status`](crate::Handle::status), or, as an extractor, of the server that the request
 /// came to. Taking it holds each lock for a moment only.
 ///
@@ -21,7 +21,8 @@ use serde::Serialize;
 /// - the stages on which those routes are placed, or to which their handlers have submitted work,
 ///   and the [default stage](crate::Stage::global), which all servers share;
 /// - the actor systems [given to it](crate::ServerBuilder::actors), and the PSGI applications that
-///   it was given to serve.
+///   it was given to serve;
+/// - the proxies that have had their first request on it.
 ///
 /// What no server has used or was given yet is shown by all of them: a program with one server sees
 /// all there is.
@@ -50,6 +51,9 @@ pub struct Status {
     /// The PSGI applications, the oldest first. Only with the feature `psgi`.
     #[cfg(feature = "psgi")]
     pub psgi: Vec<greenroom_psgi::GatewayStatus>,
+    /// The proxies with their upstreams, the oldest first. Only with the feature `proxy`.
+    #[cfg(feature = "proxy")]
+    pub proxies: Vec<greenroom_proxy::ProxyStatus>,
 }
 
 impl<S: Send + Sync> FromRequestParts<S> for Status {
@@ -73,6 +77,8 @@ impl Status {
             actors: greenroom_actor::status(),
             #[cfg(feature = "psgi")]
             psgi: greenroom_psgi::status(),
+            #[cfg(feature = "proxy")]
+            proxies: greenroom_proxy::status(),
         }
     }
 }
@@ -126,6 +132,8 @@ impl Shown {
             actors: greenroom_actor::status_within(&self.scope),
             #[cfg(feature = "psgi")]
             psgi: greenroom_psgi::status_within(&self.scope),
+            #[cfg(feature = "proxy")]
+            proxies: greenroom_proxy::status_within(&self.scope),
         }
     }
 

@@ -123,6 +123,12 @@ pub(crate) struct Session {
 }
 
 impl Client {
+    /// Asks at another address, of a proxy before the application.
+    pub(crate) fn at(mut self, address: &str) -> Self {
+        self.base = format!("http://{address}");
+        self
+    }
+
     /// Signs up and logs in.
     pub(crate) async fn signed_up(self, name: &str) -> Self {
         let user = json!({"name": name, "email": "somebody@example.org", "password": PASSWORD});

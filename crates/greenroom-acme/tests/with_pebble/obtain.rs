@@ -241,3 +241,34 @@ async fn requests_that_are_no_challenge_are_the_application_s() {
     assert_eq!(status, 404);
     assert_ne!(text, application.1);
 }
+
+#[tokio::test]
+async fn names_are_set_while_it_runs() {
+    let (ca, storage) = (Ca::start(), tempfile::tempdir().expect("a directory"));
+    let acme = builder(&ca, storage.path())
+        .certificate(["example.org"])
+        .build()
+        .expect("it is complete");
+    let _site = Site::start(&ca, &acme).await;
+    let handle = acme.handle();
+    let mut running = Running::start(acme);
+    let first = running.certificate().await;
+    let root = ca.root().await;
+    let both = [["example.org"], ["example.net"]];
+    handle.set_certificates(both).expect("they are names");
+    let status = running
+        .until(|status| {
+            let mut groups = status.groups.iter();
+            groups.all(|group| group.certificate.is_some())
+        })
+        .await;
+    assert_eq!(status.groups[0].certificate, Some(first));
+    let stream = connect(&ca, "example.net", root.clone()).await;
+    stream.expect("it is served");
+    handle.set_certificates([["example.net"]]).expect("a name");
+    assert!(connect(&ca, "example.org", root.clone()).await.is_err());
+    // On disk it has stayed, and so it is served at once.
+    handle.set_certificates(both).expect("they are names");
+    let stream = connect(&ca, "example.org", root).await;
+    stream.expect("it is served");
+}

@@ -29,6 +29,10 @@ pub(super) fn fault(serve: &ServeArgs, matches: &ArgMatches, command: &Command) 
     if let Some(text) = serve.tls.fault() {
         return Some(Fault(ErrorKind::ArgumentConflict, text));
     }
+    if serve.tls.acme.automatic_certificates && serve.sites_file().is_none() {
+        let text = "--automatic-certificates is for sites; name other hosts by --domain";
+        return Some(Fault(ErrorKind::MissingRequiredArgument, text.to_owned()));
+    }
     if let Some(prefix) = serve.repeated_prefix() {
         let text = format!("--mount names {prefix} twice: an application has a prefix of its own");
         return Some(Fault(ErrorKind::ArgumentConflict, text));
@@ -157,6 +161,10 @@ mod tests {
                 "the demo",
             ),
             ("greenroom serve --watch a.psgi", "--watch is for sites"),
+            (
+                "greenroom serve --automatic-certificates a.psgi",
+                "--automatic-certificates is for sites",
+            ),
             ("greenroom serve --reload", "--reload is for a PSGI"),
             (
                 "greenroom serve a.psgi --queue-max 3",

@@ -54,6 +54,10 @@ pub(crate) struct ListenArgs {
     /// True if the command line names an address.
     #[arg(skip)]
     pub(crate) is_said: bool,
+
+    /// True if the command line, the environment or a file of sites names an address.
+    #[arg(skip)]
+    pub(crate) is_given: bool,
 }
 
 impl ListenArgs {

@@ -45,6 +45,18 @@ pub(crate) struct LogArgs {
     )]
     pub(crate) access_log: Option<PathBuf>,
 
+    /// Format of the lines for requests (default: that of --log-format)
+    ///
+    /// Times are in UTC. Of a request that got no response, as its client left, the status is 499.
+    /// What is no visible ASCII, a quote or a backslash is written as \xHH.
+    #[arg(
+        long,
+        env = "GREENROOM_ACCESS_LOG_FORMAT",
+        value_name = "FORMAT",
+        conflicts_with = "no_access_log"
+    )]
+    pub(crate) access_log_format: Option<AccessLogFormat>,
+
     /// Write all other lines to this file, the application's included, instead of standard error
     #[arg(long, env = "GREENROOM_ERROR_LOG", value_name = "FILE")]
     pub(crate) error_log: Option<PathBuf>,
@@ -53,6 +65,18 @@ pub(crate) struct LogArgs {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LogFormat {
     /// For people; coloured on a terminal
+    Human,
+    /// One JSON object a line
+    Json,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum AccessLogFormat {
+    /// Apache's and nginx' common log format
+    Common,
+    /// The same with Referer and User-Agent
+    Combined,
+    /// For people
     Human,
     /// One JSON object a line
     Json,

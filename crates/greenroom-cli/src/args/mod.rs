@@ -29,7 +29,7 @@ use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 use greenroom_sites::{Entry, File};
 
-pub(crate) use log::{LogArgs, LogFormat};
+pub(crate) use log::{AccessLogFormat, LogArgs, LogFormat};
 pub(crate) use process::ProcessArgs;
 pub(crate) use psgi::Gateways;
 pub(crate) use serve::ServeArgs;
@@ -79,9 +79,9 @@ impl Args {
         if let (Command::Serve(serve), Some((name, matches))) =
             (&mut args.command, matches.subcommand())
         {
-            serve.listen.is_said = ["listen", "port", "host"]
-                .iter()
-                .any(|id| is_said(matches, id));
+            let of_listen = ["listen", "port", "host"];
+            serve.listen.is_said = of_listen.iter().any(|id| is_said(matches, id));
+            serve.listen.is_given = of_listen.iter().any(|id| is_given(matches, id));
             if let Some(command) = command.find_subcommand_mut(name)
                 && let Some(fault) = check::fault(serve, matches, command)
             {
@@ -137,6 +137,12 @@ fn serve_matches(words: Vec<OsString>) -> Result<ArgMatches, clap::Error> {
 /// Returns `true` if the argument stands on the command line.
 fn is_said(matches: &ArgMatches, id: &str) -> bool {
     matches.value_source(id) == Some(ValueSource::CommandLine)
+}
+
+/// Returns `true` if the argument has no default value.
+fn is_given(matches: &ArgMatches, id: &str) -> bool {
+    let source = matches.value_source(id);
+    source.is_some_and(|source| source != ValueSource::DefaultValue)
 }
 
 /// Names the replacement of a flag that other servers have.

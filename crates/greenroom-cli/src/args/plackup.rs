@@ -16,7 +16,9 @@ const FILE: &str = "crates/greenroom-psgi/perl/lib/Plack/Handler/Greenroom/Flags
 /// options of that name, and plackup loads the application, with the rights of its process.
 const NOT_PASSED_ON: &[&str] = &[
     "access-log",
+    "access-log-format",
     "app",
+    "automatic-certificates",
     "env",
     "group",
     "help",

@@ -151,9 +151,9 @@ impl ServeArgs {
         file.filter(|file| file.extension().is_some_and(|end| end == "toml"))
     }
 
-    /// Returns true if the names of this host are all that is said of where it listens.
+    /// Returns true if certificates are obtained, and nothing says where it listens.
     pub(crate) fn is_everywhere(&self) -> bool {
-        self.tls.has_domains() && !self.listen.is_said
+        self.tls.obtains() && !self.listen.is_given
     }
 
     /// Returns the number of addresses without TLS.

@@ -31,8 +31,9 @@ const PATHS: &[&str] = &[
 /// Flags, each with those that take its place.
 const REPLACED: &[(&str, &[&str])] = &[
     ("access_log", &["no_access_log"]),
+    ("access_log_format", &["no_access_log"]),
     ("listen", &["port", "host"]),
-    ("no_access_log", &["access_log"]),
+    ("no_access_log", &["access_log", "access_log_format"]),
 ];
 
 /// The flags of `greenroom serve` as keys.

@@ -100,6 +100,14 @@ pub(crate) struct AcmeArgs {
     )]
     pub(crate) domains: Vec<String>,
 
+    /// Obtain a certificate for each host of the sites, too
+    ///
+    /// Each host of a file of sites gets one that is a public name, and that no --cert is for: no
+    /// wildcard, no address, no name like localhost or printer.local. A new file adds and removes
+    /// names. All that is said of --domain holds.
+    #[arg(long)]
+    pub(crate) automatic_certificates: bool,
+
     /// Mail address at which the authority may warn you
     #[arg(
         long = "acme-contact",
@@ -140,13 +148,13 @@ impl TlsArgs {
     }
 
     /// Returns true if certificates are to be obtained.
-    pub(crate) fn has_domains(&self) -> bool {
-        !self.acme.domains.is_empty()
+    pub(crate) fn obtains(&self) -> bool {
+        self.acme.automatic_certificates || !self.acme.domains.is_empty()
     }
 
     /// Returns true if TLS is spoken.
     pub(crate) fn is_on(&self) -> bool {
-        self.tls_self_signed || self.has_domains() || !self.certificates.is_empty()
+        self.tls_self_signed || self.obtains() || !self.certificates.is_empty()
     }
 
     /// Returns the fault of flags that do not belong together. They may come from a file, whose

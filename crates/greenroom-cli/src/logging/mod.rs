@@ -1,5 +1,6 @@
 //! Log lines on standard error or in files, for people or for programs.
 
+mod common;
 mod file;
 
 use std::io::{self, IsTerminal, Write};
@@ -13,7 +14,8 @@ use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{Layer, fmt, registry};
 
-use crate::args::{LogArgs, LogFormat};
+use crate::args::{AccessLogFormat, LogArgs, LogFormat};
+use common::CommonFormat;
 pub(crate) use file::LogFiles;
 
 /// Lines that wait to be written. Beyond it lines are dropped: a slow reader of the log must not
@@ -39,23 +41,31 @@ impl Logging {
             Some(file) => Sink::start(file),
             None => Sink::start(io::stderr()),
         };
-        let Some(file) = files.access else {
-            let lines = layer(args.log_format, lines, is_terminal);
-            registry().with(args.log_level.clone()).with(lines).init();
-            return Self(vec![rest]);
-        };
-        let rest_lines = layer(args.log_format, lines, is_terminal);
-        let (lines, access) = Sink::start(file);
-        let lines = layer(args.log_format, lines, false);
+        let rest_lines = lines.clone();
+        let level = || args.log_level.clone();
         let of_requests = filter_fn(|line| line.target() == ACCESS);
-        let others = filter_fn(|line| line.target() != ACCESS);
-        let others = others.and(args.log_level.clone());
-        let both = vec![
-            lines.with_filter(of_requests).boxed(),
-            rest_lines.with_filter(others).boxed(),
-        ];
+        let others = filter_fn(|line| line.target() != ACCESS).and(level());
+        let (lines, sinks) = match (files.access, args.access_log_format) {
+            (Some(file), _) => {
+                let (lines, access) = Sink::start(file);
+                let lines = access_layer(args, lines, false);
+                (lines.with_filter(of_requests).boxed(), vec![access, rest])
+            }
+            (None, Some(_)) => {
+                let lines = access_layer(args, lines, is_terminal);
+                let of_requests = of_requests.and(level());
+                (lines.with_filter(of_requests).boxed(), vec![rest])
+            }
+            (None, None) => {
+                let lines = layer(args.log_format, lines, is_terminal);
+                registry().with(level()).with(lines).init();
+                return Self(vec![rest]);
+            }
+        };
+        let rest_lines = layer(args.log_format, rest_lines, is_terminal);
+        let both = vec![lines, rest_lines.with_filter(others).boxed()];
         registry().with(both).init();
-        Self(vec![access, rest])
+        Self(sinks)
     }
 }
 
@@ -86,6 +96,27 @@ impl Sink {
         };
         (lines, sink)
     }
+}
+
+/// Returns the layer of the lines for requests.
+fn access_layer<S, W>(
+    args: &LogArgs,
+    lines: W,
+    is_terminal: bool,
+) -> Box<dyn Layer<S> + Send + Sync>
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+    W: for<'a> fmt::MakeWriter<'a> + Send + Sync + 'static,
+{
+    let format = match args.access_log_format {
+        Some(AccessLogFormat::Common) => CommonFormat::COMMON,
+        Some(AccessLogFormat::Combined) => CommonFormat::COMBINED,
+        Some(AccessLogFormat::Human) => return layer(LogFormat::Human, lines, is_terminal),
+        Some(AccessLogFormat::Json) => return layer(LogFormat::Json, lines, is_terminal),
+        None => return layer(args.log_format, lines, is_terminal),
+    };
+    let lines = fmt::layer().with_ansi(false).with_writer(lines);
+    lines.event_format(format).boxed()
 }
 
 fn layer<S, W>(format: LogFormat, lines: W, is_terminal: bool) -> Box<dyn Layer<S> + Send + Sync>

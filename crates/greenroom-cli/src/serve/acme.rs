@@ -3,25 +3,29 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
-use greenroom_acme::Acme;
+use anyhow::{Context, ensure};
+use greenroom::Tls;
+use greenroom_acme::{Acme, AcmeHandle, BuildError};
+use greenroom_sites::{File, is_public_name};
 
 use super::identity::Identity;
 use crate::args::AcmeArgs;
 
-/// Opens the directory of the certificates; `None` if none are to be obtained. It becomes that of
-/// the user to serve as, who obtains them.
-pub(super) fn prepare(
-    args: &AcmeArgs,
-    identity: Option<&Identity>,
-) -> anyhow::Result<Option<Acme>> {
-    if args.domains.is_empty() {
+/// Returns the directory of the certificates; `None` if none are to be obtained.
+pub(super) fn storage(args: &AcmeArgs) -> anyhow::Result<Option<PathBuf>> {
+    if args.domains.is_empty() && !args.automatic_certificates {
         return Ok(None);
     }
     let storage = args.storage.clone().map_or_else(default_storage, Ok)?;
-    let mut builder = Acme::builder(&storage)
-        .agree_to_terms_of_service()
-        .certificate(&args.domains);
+    Ok(Some(storage))
+}
+
+/// Opens the directory of the certificates.
+pub(super) fn open(args: &AcmeArgs, storage: &Path) -> anyhow::Result<Acme> {
+    let mut builder = Acme::builder(storage).agree_to_terms_of_service();
+    if !args.domains.is_empty() {
+        builder = builder.certificate(&args.domains);
+    }
     if let Some(contact) = &args.contact {
         builder = builder.contact(contact);
     }
@@ -32,15 +36,74 @@ pub(super) fn prepare(
         let pem = fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
         builder = builder.roots(pem);
     }
-    let acme = builder.build()?;
-    if let Some(identity) = identity {
-        let given = own(identity, &storage);
-        given.with_context(|| {
-            let storage = storage.display();
-            format!("{storage} cannot be given to the user and group to serve as")
-        })?;
+    Ok(builder.build()?)
+}
+
+/// Gives the directory to the user to serve as, who obtains the certificates.
+pub(super) fn give(identity: &Identity, storage: &Path) -> anyhow::Result<()> {
+    own(identity, storage).with_context(|| {
+        let storage = storage.display();
+        format!("{storage} cannot be given to the user and group to serve as")
+    })
+}
+
+/// The names that certificates are obtained for: those of --domain together, and each host of the
+/// sites by itself, so that one that is refused holds up no other.
+pub(super) struct Names {
+    handle: AcmeHandle,
+    tls: Tls,
+    /// In lower case.
+    domains: Vec<String>,
+}
+
+impl Names {
+    /// Returns `None` unless the hosts of sites are to get certificates.
+    pub(super) fn of(args: &AcmeArgs, acme: Option<&Acme>, tls: Option<&Tls>) -> Option<Self> {
+        let (acme, tls) = acme.filter(|_| args.automatic_certificates).zip(tls)?;
+        let domains = args.domains.iter().map(|name| name.to_ascii_lowercase());
+        Some(Self {
+            handle: acme.handle(),
+            tls: tls.clone(),
+            domains: domains.collect(),
+        })
     }
-    Ok(Some(acme))
+
+    /// Takes the hosts of the first file, which would be none by a slip.
+    pub(super) fn begin(&self, file: &File) -> anyhow::Result<()> {
+        let mut hosts = file.hosts().into_iter();
+        ensure!(
+            hosts.any(|host| is_public_name(&host) || self.is_known(&host)),
+            "automatic_certificates: no site has a host that is a public name; name them in \
+             `hosts`, such as example.org"
+        );
+        self.take(file)?;
+        Ok(())
+    }
+
+    /// Takes the hosts of the sites of a file in place of those that were taken before.
+    pub(super) fn take(&self, file: &File) -> Result<(), BuildError> {
+        let hosts = file.hosts();
+        let unknown = hosts.iter().filter(|host| !self.is_known(host));
+        let (obtained, others): (Vec<&str>, Vec<&str>) = unknown
+            .map(String::as_str)
+            .partition(|host| is_public_name(host));
+        let of_domains = [self.domains.iter().map(String::as_str).collect::<Vec<_>>()];
+        let of_domains = of_domains.into_iter().filter(|names| !names.is_empty());
+        let of_hosts = obtained.into_iter().map(|host| vec![host]);
+        self.handle.set_certificates(of_domains.chain(of_hosts))?;
+        if !others.is_empty() {
+            tracing::warn!(
+                hosts = ?others,
+                "no certificate is obtained for hosts that are no public names; name one by --cert"
+            );
+        }
+        Ok(())
+    }
+
+    /// Returns `true` if a host has a certificate without being obtained one by itself.
+    fn is_known(&self, host: &str) -> bool {
+        self.domains.iter().any(|name| name == host) || self.tls.has_certificate_for(host)
+    }
 }
 
 /// The directory of the service manager, of the system, or of the user.

@@ -16,8 +16,7 @@ mod watch;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use greenroom::{DrainReport, Server, Tls, install_metrics, shutdown_on_signals};
-use greenroom_acme::Acme;
+use greenroom::{DrainReport, Server, install_metrics, shutdown_on_signals};
 use greenroom_sites::File;
 
 use crate::args::ServeArgs;
@@ -25,18 +24,17 @@ use crate::demo::{self, Demo};
 use crate::logging::{Logging, before_threads};
 use ending::Ended;
 pub(crate) use identity::Identity;
-use prepare::prepare;
+use prepare::{Secured, prepare};
 
 /// Serves what the command line names; of a file of sites, the sites.
 pub(crate) fn run(args: &ServeArgs, file: Option<File>) -> ExitCode {
-    let prepared = match before_threads(&args.log, || prepare(args)) {
+    let prepared = match before_threads(&args.log, || prepare(args, file.as_ref())) {
         Ok(prepared) => prepared,
         Err(error) => return ending::refuse(&error),
     };
     let _logging = Logging::start(&args.log, prepared.logs);
     let _pid_file = prepared.pid_file;
-    let secured = (prepared.tls, prepared.acme);
-    match serve(args, file, prepared.server, secured) {
+    match serve(args, file, prepared.server, prepared.secured) {
         Ok(ended) => ending::report(&ended),
         Err(error) => ending::explain(&error),
     }
@@ -49,15 +47,15 @@ async fn serve(
     args: &ServeArgs,
     file: Option<File>,
     server: Server,
-    (tls, acme): (Option<Tls>, Option<Acme>),
+    secured: Secured,
 ) -> anyhow::Result<Ended> {
     args.stage.build()?;
     // Before the log names the addresses: a reader may send a signal at once.
     let mut ending = shutdown_on_signals(server.handle()).context("cannot catch signals")?;
-    let reloading = certificates::reload_on_hangup(tls)?;
-    let obtaining = acme.map(|acme| tokio::spawn(acme.run()));
+    let reloading = certificates::reload_on_hangup(secured.tls)?;
+    let obtaining = secured.acme.map(|acme| tokio::spawn(acme.run()));
     let ended = if let Some(file) = file {
-        sites::serve(args, file, server, &mut ending).await
+        sites::serve(args, (file, secured.names), server, &mut ending).await
     } else if args.is_psgi() {
         gateways::serve(args, server, &mut ending).await
     } else {

@@ -6,8 +6,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use anyhow::ensure;
 use greenroom::{Address, InheritedSocket, Server, Tls};
 use greenroom_acme::Acme;
+use greenroom_sites::File;
 
-use super::acme;
+use super::acme::{self, Names};
 use super::identity::Identity;
 use super::inherited;
 use super::pid_file::PidFile;
@@ -23,11 +24,18 @@ const HTTP_PORT: u16 = 80;
 
 pub(super) struct Prepared {
     pub(super) server: Server,
+    pub(super) secured: Secured,
+    pub(super) pid_file: Option<PidFile>,
+    pub(super) logs: LogFiles,
+}
+
+/// The certificates.
+pub(super) struct Secured {
     pub(super) tls: Option<Tls>,
     /// There if certificates are to be obtained.
     pub(super) acme: Option<Acme>,
-    pub(super) pid_file: Option<PidFile>,
-    pub(super) logs: LogFiles,
+    /// There if the hosts of sites get some.
+    pub(super) names: Option<Names>,
 }
 
 /// Reads the certificates, binds sockets, opens log files and creates the PID file, and then
@@ -35,25 +43,16 @@ pub(super) struct Prepared {
 ///
 /// No code of the application runs before that. A fault of an address is reported before workers
 /// are started.
-pub(super) fn prepare(args: &ServeArgs) -> anyhow::Result<Prepared> {
+pub(super) fn prepare(args: &ServeArgs, file: Option<&File>) -> anyhow::Result<Prepared> {
     // Before anything is opened, which could get the number of a descriptor that is not there.
     let inherited = inherited::take()?;
     ensure!(inherited.is_empty() || !args.listen.is_said, LISTEN);
     let identity = Identity::find(&args.process)?;
-    let acme = acme::prepare(&args.tls.acme, identity.as_ref())?;
-    let obtained = acme.as_ref().map(|acme| acme.certificates() as _);
-    let tls = args.tls.tls(obtained)?;
-    let server = bind(
-        args,
-        inherited,
-        tls.clone(),
-        acme.as_ref(),
-        identity.as_ref(),
-    )?;
+    let secured = secure(args, file, identity.as_ref())?;
+    let server = bind(args, inherited, &secured, identity.as_ref())?;
     let prepared = Prepared {
         server,
-        tls,
-        acme,
+        secured,
         pid_file: args
             .process
             .pid
@@ -68,11 +67,32 @@ pub(super) fn prepare(args: &ServeArgs) -> anyhow::Result<Prepared> {
     Ok(prepared)
 }
 
+/// Reads the certificates; those that are to be obtained are those of the user to serve as.
+fn secure(
+    args: &ServeArgs,
+    file: Option<&File>,
+    identity: Option<&Identity>,
+) -> anyhow::Result<Secured> {
+    let storage = acme::storage(&args.tls.acme)?;
+    let acme = storage.as_ref();
+    let acme = acme.map(|storage| acme::open(&args.tls.acme, storage));
+    let acme = acme.transpose()?;
+    let obtained = acme.as_ref().map(|acme| acme.certificates() as _);
+    let tls = args.tls.tls(obtained)?;
+    let names = Names::of(&args.tls.acme, acme.as_ref(), tls.as_ref());
+    if let (Some(names), Some(file)) = (&names, file) {
+        names.begin(file)?;
+    }
+    if let (Some(identity), Some(storage)) = (identity, &storage) {
+        acme::give(identity, storage)?;
+    }
+    Ok(Secured { tls, acme, names })
+}
+
 fn bind(
     args: &ServeArgs,
     inherited: Vec<InheritedSocket>,
-    tls: Option<Tls>,
-    acme: Option<&Acme>,
+    secured: &Secured,
     owner: Option<&Identity>,
 ) -> anyhow::Result<Server> {
     let addresses = match (inherited.is_empty(), args.is_everywhere()) {
@@ -88,8 +108,8 @@ fn bind(
         .limits(args.limits.0.clone())
         .trusted_proxies(args.trusted_proxies())
         .access_log(!args.log.no_access_log);
-    if let Some(tls) = tls {
-        builder = builder.tls(tls);
+    if let Some(tls) = &secured.tls {
+        builder = builder.tls(tls.clone());
     }
     if let Some(loops) = args.loops {
         builder = builder.loops(loops);
@@ -112,7 +132,7 @@ fn bind(
     for address in &args.tls.listen_plain {
         builder = builder.listen_plain(address.clone());
     }
-    if let Some(acme) = acme {
+    if let Some(acme) = &secured.acme {
         let http01 = acme.http01();
         builder = builder.challenges(move |host, path| http01.key_authorization(host, path));
     }

@@ -7,6 +7,7 @@ use greenroom_sites::{Defaults, File, ServerSetting, Sites};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinHandle;
 
+use super::acme::Names;
 use super::announce;
 use super::ending::Ended;
 use super::gateways::interrupted;
@@ -15,7 +16,7 @@ use crate::args::{Flags, ServeArgs};
 
 pub(super) async fn serve(
     args: &ServeArgs,
-    file: File,
+    (file, names): (File, Option<Names>),
     server: Server,
     ending: &mut JoinHandle<()>,
 ) -> anyhow::Result<Ended> {
@@ -41,6 +42,7 @@ pub(super) async fn serve(
     let replacing = Replacing {
         sites: sites.clone(),
         file,
+        names,
         defaults,
     };
     let replacing = tokio::spawn(replacing.run(hangups, watch));
@@ -61,6 +63,8 @@ pub(super) async fn serve(
 struct Replacing {
     sites: Sites,
     file: File,
+    /// There if the hosts get certificates.
+    names: Option<Names>,
     defaults: Defaults,
 }
 
@@ -111,19 +115,23 @@ impl Replacing {
             );
             return;
         }
-        match self.sites.replace(&file, &self.defaults).await {
-            Ok(change) => tracing::info!(
-                started = change.started,
-                kept = change.kept,
-                ended = change.ended,
-                "the sites of the file are in force; the numbers are of applications"
-            ),
+        let change = match self.sites.replace(&file, &self.defaults).await {
+            Ok(change) => change,
             Err(error) => {
                 tracing::error!("{error}");
                 tracing::error!("the new sites cannot be served; the sites stay as they were");
                 return;
             }
+        };
+        if let Some(Err(error)) = self.names.as_ref().map(|names| names.take(&file)) {
+            tracing::error!(%error, "certificates are obtained for the hosts of before");
         }
+        tracing::info!(
+            started = change.started,
+            kept = change.kept,
+            ended = change.ended,
+            "the sites of the file are in force; the numbers are of applications"
+        );
         let is_same = self.file.text() == file.text();
         self.file = file;
         if is_same && with_code {

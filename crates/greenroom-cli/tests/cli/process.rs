@@ -188,6 +188,42 @@ fn credentials(pid: u32) -> Vec<String> {
 }
 
 #[test]
+fn lines_for_requests_are_those_of_apache() {
+    let directory = tempfile::tempdir().unwrap();
+    let access = directory.path().join("access.log");
+    let mut serve = command(&["serve", "-p", "0", "--access-log-format", "combined"]);
+    let mut server = Running::start(serve.arg("--access-log").arg(&access));
+    let head = "GET /hello?a=b HTTP/1.0\r\nReferer: http://example.org/\r\n\
+        User-Agent: a \"quoted\\\u{e4}\" one\r\n\r\n";
+    let mut client = server.connect();
+    client.write_all(head.as_bytes()).unwrap();
+    read_to_end(client);
+    let mut client = server.connect();
+    client.write_all(b"nonsense\r\n\r\n").unwrap();
+    read_to_end(client);
+    let refused = await_line(&access, " 400 ");
+    let line = await_line(&access, "/hello");
+    let (begin, rest) = line.split_once('[').unwrap();
+    let (time, rest) = rest.split_once("] ").unwrap();
+    assert_eq!(begin, "127.0.0.1 - - ");
+    assert_eq!((time.len(), &time[20..]), (26, " +0000"), "{line}");
+    let expected = "\"GET /hello?a=b HTTP/1.0\" 200 14 \"http://example.org/\" \
+        \"a \\x22quoted\\x5C\\xC3\\xA4\\x22 one\"";
+    assert_eq!(rest, expected);
+    assert!(refused.ends_with("] \"-\" 400 - \"-\" \"-\""), "{refused}");
+    server.signal(Signal::TERM);
+    assert_eq!(server.wait().code(), Some(0));
+
+    // Without a file they are among the others.
+    let server = Running::serve(&["--access-log-format", "common"]);
+    server.get("/hello");
+    let line = server.wait_for_log("/hello");
+    assert!(line.ends_with("\"GET /hello HTTP/1.1\" 200 14"), "{line}");
+    server.signal(Signal::TERM);
+    server.wait_for_log("nobody was cut off");
+}
+
+#[test]
 fn all_threads_are_the_user_and_what_needs_root_is_done_before() {
     if !is_root() {
         return;

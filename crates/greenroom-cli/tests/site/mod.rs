@@ -59,11 +59,7 @@ impl Directory {
 impl Site {
     pub(crate) fn serve(directory: Directory, flags: &[&str]) -> Self {
         let file = directory.file();
-        let words = [&["serve", &file, "--listen", "127.0.0.1:0"], flags].concat();
-        let mut command = command(&words);
-        // Perl is looked up.
-        command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
-        let server = Running::start(&mut command);
+        let server = serve(&file, flags);
         Self { server, directory }
     }
 
@@ -85,6 +81,15 @@ impl Site {
     pub(crate) fn begin(&self, method: &str, path: &str, lines: &str) -> TcpStream {
         begin(&self.server.address, method, path, lines)
     }
+}
+
+/// Serves a file of sites on a free port.
+pub(crate) fn serve(file: &str, flags: &[&str]) -> Running {
+    let words = [&["serve", file, "--listen", "127.0.0.1:0"], flags].concat();
+    let mut command = command(&words);
+    // Perl is looked up.
+    command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
+    Running::start(&mut command)
 }
 
 /// Sends a request to this address, and does not wait for the response.

@@ -230,3 +230,47 @@ fn a_large_file_takes_no_memory_of_its_size() {
     let peak: u64 = peak.parse().expect("kilobytes");
     assert!(peak < 150 << 10, "{peak} kB");
 }
+
+#[test]
+fn an_application_of_the_browser_gets_its_page_at_paths_without_a_file() {
+    let directory = Directory::new(
+        "[[site]]\n[[site.route]]\npath = \"/app/\"\n\
+         files = { root = \"app\", fallback = \"index page.html\", not_found = \"missing.html\" }\n",
+    );
+    directory.write("app/index page.html", "the application");
+    directory.write("app/script.js", "script");
+    directory.write("missing.html", "missing");
+    let site = Site::serve(directory, &[]);
+    for path in ["/app/", "/app/users/7", "/app/users/7?a=b.c", "/app/a.b/c"] {
+        let page = site.get(path);
+        assert_eq!(
+            (page.status, &*page.text()),
+            (200, "the application"),
+            "{path}"
+        );
+        assert_eq!(page.field("content-type"), Some("text/html"), "{path}");
+    }
+    assert_eq!(site.get("/app/script.js").text(), "script");
+    for path in ["/app/gone.js", "/app/.hidden", "/app/users/.."] {
+        let missing = site.get(path);
+        assert!([404, 400].contains(&missing.status), "{path}: {missing:?}");
+    }
+    assert_eq!(site.get("/app/gone.js").text(), "missing");
+    let posted = site.ask(
+        "POST",
+        "/app/users/7",
+        "Host: localhost\r\nContent-Length: 0\r\n",
+    );
+    assert_eq!(posted.status, 405);
+    // A new version is there at once, and browsers learn of it by its tag.
+    let tag = site.get("/app/users/7");
+    let tag = tag.field("etag").expect("a tag");
+    let lines = format!("Host: localhost\r\nIf-None-Match: {tag}\r\n");
+    assert_eq!(site.ask("GET", "/app/users/8", &lines).status, 304);
+    site.directory
+        .write("app/index page.html", "the new application");
+    assert_eq!(
+        site.ask("GET", "/app/users/8", &lines).text(),
+        "the new application"
+    );
+}

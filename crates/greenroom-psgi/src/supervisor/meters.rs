@@ -20,7 +20,7 @@ const STATES: [(WorkerState, &str); 5] = [
 pub(super) fn record(status: &GatewayStatus) {
     let labels = [
         Label::new("application", status.application.clone()),
-        Label::new("mount", status.mount.clone()),
+        Label::new("mount", status.label.clone()),
     ];
     record_workers(status, &labels);
     record_queue(status, &labels);

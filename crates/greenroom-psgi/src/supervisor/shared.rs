@@ -124,6 +124,7 @@ impl Shared {
         GatewayStatus {
             application: self.settings.name(),
             mount: self.settings.mount.clone(),
+            label: self.settings.label().to_owned(),
             generation: self.generation.load(Ordering::Relaxed),
             workers_wanted: self.settings.limits.workers,
             workers: members

@@ -8,8 +8,8 @@ use http::{HeaderValue, Request, Response, StatusCode};
 
 use super::closing::Closing;
 use super::requesting::DISCARDED_BYTES_MAX;
-use super::{Connection, Scratch, Turn};
-use crate::access;
+use super::{About, Connection, Scratch, Turn};
+use crate::access::{self, Logged};
 use crate::addresses::TooMany;
 use crate::app::App;
 use crate::proxies::{ForwardedFor, Sender};
@@ -142,9 +142,17 @@ impl<A: App> Connection<A> {
         response: &Response<Bytes>,
         scratch: &mut Scratch,
     ) -> Turn<A> {
-        if self.home.settings.access_log {
-            access::log_refusal(response.status(), self.peer);
-        }
+        let about = About {
+            method: head.request.method().clone(),
+            target: head.target.clone(),
+            since: self.home.now(),
+            client: None,
+            logged: Logged::of(&head.request, self.home.settings.access_log),
+            status: Some(response.status()),
+            sent: response.body().len() as u64,
+            cut: false,
+        };
+        access::log(&about, self.peer);
         let too_long =
             matches!(head.body, BodyLength::Exact(bytes) if bytes > DISCARDED_BYTES_MAX as u64);
         // A client that was not told to go on may or may not send its body.

@@ -7,9 +7,9 @@ use bytes::{Buf, Bytes};
 use http::{HeaderMap, Method, Request, Response, StatusCode};
 use http_body::Body;
 use pin_project_lite::pin_project;
-use tokio::time::Instant;
 use tower_service::Service;
 
+use crate::access::Logged;
 use crate::app::{App, BoxError};
 use crate::body::{Feeder, RequestBody};
 use crate::event_loop::Tick;
@@ -42,8 +42,8 @@ pub(crate) struct About {
     pub(crate) since: Tick,
     /// The client, if a trusted proxy sent the request.
     pub(crate) client: Option<ForwardedFor>,
-    /// Set only with an access log.
-    pub(crate) began: Option<Instant>,
+    /// There only with an access log, apart, so that without one it costs nothing.
+    pub(crate) logged: Option<Box<Logged>>,
     /// The response's, once there is one.
     pub(crate) status: Option<StatusCode>,
     pub(crate) sent: u64,
@@ -101,7 +101,7 @@ impl<A: App> Exchange<A> {
                 target: Bytes::new(),
                 since: 0,
                 client: None,
-                began: None,
+                logged: None,
                 status: None,
                 sent: 0,
                 cut: false,
@@ -119,7 +119,7 @@ impl<A: App> Exchange<A> {
         target: Bytes,
         since: Tick,
         client: Option<ForwardedFor>,
-        began: Option<Instant>,
+        logged: Option<Box<Logged>>,
         bytes: usize,
     ) {
         let mut this = self.project();
@@ -129,7 +129,7 @@ impl<A: App> Exchange<A> {
             target,
             since,
             client,
-            began,
+            logged,
             status: None,
             sent: 0,
             cut: false,

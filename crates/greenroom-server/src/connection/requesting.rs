@@ -6,11 +6,11 @@ use bytes::Bytes;
 use greenroom_http::{BodyLength, CONTINUE, Event, Received, Refusal, RequestHead};
 use http::{HeaderMap, StatusCode};
 use http_body::{Body, Frame};
-use tokio::time::Instant;
 
 use super::closing::Closing;
 use super::waiting::Wait;
 use super::{Connection, Outcome, Scratch, Turn};
+use crate::access::Logged;
 use crate::app::App;
 use crate::body::{BodyError, BodyPace, RequestBody, pair};
 use crate::handover::{Handed, Protocol};
@@ -137,12 +137,12 @@ impl<A: App> Connection<A> {
             *exchange.as_mut().continue_due() = expects_continue;
             RequestBody::streamed(reader)
         };
-        let began = self.home.settings.access_log.then(Instant::now);
+        let logged = Logged::of(&request, self.home.settings.access_log);
         let now = self.home.now();
         let request = request.map(|()| body);
         exchange
             .as_mut()
-            .begin(request, target, now, client, began, bytes);
+            .begin(request, target, now, client, logged, bytes);
         if let Some(line) = &self.line {
             line.begin(self.http.takes_informational());
         }

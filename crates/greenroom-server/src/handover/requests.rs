@@ -11,7 +11,6 @@ use http::{HeaderValue, Method, Request, Response, StatusCode, Uri};
 use http_body::Body;
 use hyper::body::Incoming;
 use pin_project_lite::pin_project;
-use tokio::time::Instant;
 use tower_service::Service;
 
 use super::body::{Content, ResponseBody};
@@ -19,7 +18,7 @@ use super::http2::{Stream, Streams};
 use super::in_flight::Entry;
 use super::length;
 use super::spelling::Names;
-use crate::access;
+use crate::access::{self, Logged};
 use crate::app::{App, BoxError};
 use crate::body::{FromHyper, Intake, Noted, RequestBody};
 use crate::connection::{About, Declined, OUT_OF_MEMORY, message};
@@ -100,13 +99,12 @@ impl<A: App> Requests<A> {
     fn about(&self, request: &mut Request<Incoming>) -> About {
         let proxies = &self.home.settings.trusted_proxies;
         let client = proxies.tell(self.sender, self.peer, request);
-        let log = self.home.settings.access_log;
         About {
             method: request.method().clone(),
             target: target_of(request.uri()),
             since: self.home.now(),
             client,
-            began: log.then(Instant::now),
+            logged: Logged::of(request, self.home.settings.access_log),
             status: None,
             sent: 0,
             cut: false,

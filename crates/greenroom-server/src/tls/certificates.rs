@@ -81,7 +81,7 @@ impl Certificates {
         self.first.is_none() && self.others.is_none()
     }
 
-    fn of_name(&self, name: &str) -> Option<&Arc<CertifiedKey>> {
+    pub(super) fn of_name(&self, name: &str) -> Option<&Arc<CertifiedKey>> {
         let name = name.to_ascii_lowercase();
         self.by_name.get(&name).or_else(|| {
             // A wildcard stands for one label (RFC 9525, 6.3).

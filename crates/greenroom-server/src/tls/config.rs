@@ -51,7 +51,13 @@ pub struct Tls(Arc<Shared>);
 struct Shared {
     setup: TlsBuilder,
     provider: Arc<CryptoProvider>,
-    config: RwLock<Arc<ServerConfig>>,
+    config: RwLock<Read>,
+}
+
+/// The content of the files as they were read last.
+struct Read {
+    config: Arc<ServerConfig>,
+    certificates: Arc<Certificates>,
 }
 
 /// Settings of a [`Tls`].
@@ -142,7 +148,7 @@ impl TlsBuilder {
         Ok(Tls(Arc::new(Shared {
             setup: self,
             provider,
-            config: RwLock::new(Arc::new(config)),
+            config: RwLock::new(config),
         })))
     }
 
@@ -150,7 +156,7 @@ impl TlsBuilder {
         &self,
         provider: &Arc<CryptoProvider>,
         ticketer: Option<Arc<dyn ProducesTickets>>,
-    ) -> Result<ServerConfig, TlsError> {
+    ) -> Result<Read, TlsError> {
         let mut certificates = Certificates::new(self.resolver.clone());
         for files in &self.files {
             certificates.read(files, provider)?;
@@ -161,11 +167,13 @@ impl TlsBuilder {
         if certificates.is_empty() {
             return Err(TlsError::NoCertificate);
         }
+        let certificates = Arc::new(certificates);
+        let noting = Noting(Arc::<Certificates>::clone(&certificates));
         let verifier = self.client_verifier(provider)?;
         let mut config = ServerConfig::builder_with_provider(Arc::clone(provider))
             .with_safe_default_protocol_versions()?
             .with_client_cert_verifier(verifier)
-            .with_cert_resolver(Arc::new(Noting(Arc::new(certificates))));
+            .with_cert_resolver(Arc::new(noting));
         config.alpn_protocols = PROTOCOLS.map(<[u8]>::to_vec).into();
         if self.resolver.is_some() {
             config.alpn_protocols.push(ACME_PROTOCOL.to_vec());
@@ -180,7 +188,11 @@ impl TlsBuilder {
             }
             None => config.session_storage = ServerSessionMemoryCache::new(SESSIONS_MAX),
         }
-        Ok(config)
+        let config = Arc::new(config);
+        Ok(Read {
+            config,
+            certificates,
+        })
     }
 
     fn client_verifier(
@@ -230,19 +242,26 @@ impl Tls {
     /// As [`TlsBuilder::build`]. New connections get what they got before then.
     pub fn reload(&self) -> Result<(), TlsError> {
         let shared = &self.0;
-        let before = Arc::clone(&shared.config.read());
+        let before = self.config();
         let ticketer = if shared.setup.client_roots.is_some() || !before.ticketer.enabled() {
             ticketer()?
         } else {
             Some(Arc::clone(&before.ticketer))
         };
         let config = shared.setup.config(&shared.provider, ticketer)?;
-        *shared.config.write() = Arc::new(config);
+        *shared.config.write() = config;
         Ok(())
     }
 
+    /// Returns `true` if one of the certificates, but for those of the
+    /// [resolver](TlsBuilder::resolver), is for this name, exactly or by a wildcard.
+    #[must_use]
+    pub fn has_certificate_for(&self, name: &str) -> bool {
+        self.0.config.read().certificates.of_name(name).is_some()
+    }
+
     pub(super) fn config(&self) -> Arc<ServerConfig> {
-        Arc::clone(&self.0.config.read())
+        Arc::clone(&self.0.config.read().config)
     }
 }
 

@@ -1,6 +1,8 @@
 //! Checks of what no table can say alone, and the making of sites from tables.
 
 use std::collections::HashSet;
+use std::fs;
+use std::path::{Component, Path};
 use std::sync::Arc;
 
 use greenroom::psgi::is_mount;
@@ -8,14 +10,14 @@ use http::{HeaderName, HeaderValue, Uri};
 
 use super::headers::{self, HeaderChanges};
 use super::host::Host;
-use super::kinds::{AuthTable, CompressTable, RedirectTable, RespondTable};
+use super::kinds::{AuthTable, CompressTable, FilesTable, RedirectTable, RespondTable};
 use super::passwords::Passwords;
 use super::path::RoutePath;
 use super::route::{Auth, Kind, Route, RouteTable};
 use super::site::{Site, SiteTable};
-use crate::file::{Located, Reading, Switch};
+use crate::file::{ExistingFile, Located, Reading, Switch};
 
-/// The most bytes of the file of a fixed response: 1 MiB.
+/// The most bytes of the file of a fixed response, or of a page of 404: 1 MiB.
 const RESPOND_BYTES_MAX: u64 = 1 << 20;
 
 const KINDS: &str = "files, psgi, proxy, redirect and respond";
@@ -176,6 +178,7 @@ fn kinds(
 ) -> Option<Vec<Kind>> {
     let mut kinds = Vec::new();
     if let Some(files) = &table.files {
+        check_files(files, reading);
         let cache = files.cache_control.as_ref();
         let cache = cache.map(|value| headers::value(value, reading));
         kinds.push(transposed(cache).map(|cache| Kind::Files(files.clone(), cache)));
@@ -203,6 +206,31 @@ fn kinds(
     kinds.into_iter().collect()
 }
 
+fn check_files(table: &FilesTable, reading: &mut Reading<'_>) {
+    if let Some(page) = &table.not_found {
+        check_size(page, reading);
+    }
+    if let Some(fallback) = &table.fallback {
+        let path = Path::new(&fallback.value);
+        let is_within = |part| matches!(part, Component::Normal(_));
+        if !path.components().all(is_within) || !table.root.0.join(path).is_file() {
+            let root = table.root.0.display();
+            let message = format!("`{}` is not a file of {root}", fallback.value);
+            reading.fault::<()>(&fallback.span, message);
+        }
+    }
+}
+
+/// Checks a file that is held in memory.
+fn check_size(file: &Located<ExistingFile>, reading: &mut Reading<'_>) -> Option<()> {
+    let length = fs::metadata(&file.value.0).map_or(0, |found| found.len());
+    if length > RESPOND_BYTES_MAX {
+        let message = format!("the file has {length} bytes; allowed are {RESPOND_BYTES_MAX}");
+        return reading.fault(&file.span, message);
+    }
+    Some(())
+}
+
 fn redirect(table: &RedirectTable, reading: &mut Reading<'_>) -> Option<RedirectTable> {
     let status = &table.status;
     if ![301, 302, 303, 307, 308].contains(&status.value.0) {
@@ -227,11 +255,7 @@ fn respond(table: &RespondTable, reading: &mut Reading<'_>) -> Option<RespondTab
         return reading.fault(&file.span, "`body` and `file` exclude each other");
     }
     if let Some(file) = &table.file {
-        let length = std::fs::metadata(&file.value.0).map_or(0, |found| found.len());
-        if length > RESPOND_BYTES_MAX {
-            let message = format!("the file has {length} bytes; allowed are {RESPOND_BYTES_MAX}");
-            return reading.fault(&file.span, message);
-        }
+        check_size(file, reading)?;
     }
     if let Some(content_type) = &table.content_type {
         headers::value(content_type, reading)?;

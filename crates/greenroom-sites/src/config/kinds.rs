@@ -23,8 +23,13 @@ table! {
         /// Serves what is in `.well-known` of the directory. All other names that begin with a dot
         /// are hidden.
         well_known: bool = false;
-        /// The file whose content a response of 404 has.
-        not_found: Option<ExistingFile>;
+        /// The file of the directory, such as `index.html`, for paths at which there is none: of an
+        /// application that has its routes in the browser. A path with a dot in its last segment
+        /// gets 404 all the same, since a script or a picture is missing then.
+        fallback: Option<Located<String>>;
+        /// The file whose content a response of 404 has, at most 1 MiB; read at the start and at
+        /// reloads.
+        not_found: Option<Located<ExistingFile>>;
         /// The value of `Cache-Control` in responses of 200, 206 and 304.
         cache_control: Option<Located<String>>;
     }

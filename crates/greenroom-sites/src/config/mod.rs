@@ -12,7 +12,8 @@ mod site;
 
 pub(crate) use check::check;
 pub(crate) use headers::HeaderChanges;
-pub(crate) use host::Host;
+pub use host::is_public_name;
+pub(crate) use host::{Host, normal};
 pub(crate) use kinds::{CompressTable, FilesTable, PsgiTable, RedirectTable, RespondTable};
 pub(crate) use path::RoutePath;
 pub(crate) use route::{Auth, Kind, Route};

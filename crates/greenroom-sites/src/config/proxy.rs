@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use greenroom::proxy::Settings;
+use greenroom::proxy::{Settings, UpstreamAddressError};
 use serde::de::value::Error;
 use serde::de::{Deserialize, Deserializer, Visitor};
 use serde::forward_to_deserialize_any;
@@ -39,7 +39,16 @@ impl Value for ProxyTable {
         if !table.contains_key(SHORT) {
             return reading.fault(&at.span, format!("`{SHORT}` is missing"));
         }
-        let settings: Settings = toml::from_str(&texts?.join("\n")).ok()?;
+        let mut settings: Settings = toml::from_str(&texts?.join("\n")).ok()?;
+        let directory = reading.resolve("");
+        let to = settings.to.into_iter();
+        settings.to = match to.map(|upstream| upstream.below(&directory)).collect() {
+            Ok(to) => to,
+            Err(error) => {
+                let error: UpstreamAddressError = error;
+                return reading.fault(&at.span, error.to_string());
+            }
+        };
         if let Err(error) = settings.check() {
             let place = table.get(error.setting()).map(Spanned::span);
             return reading.fault(&place.unwrap_or(at.span.clone()), error.to_string());

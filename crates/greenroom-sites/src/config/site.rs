@@ -37,8 +37,9 @@ impl Site {
         routes.filter_map(|route| Some(route.auth.as_ref()?.file.clone()))
     }
 
-    /// Returns the name of the site in routes' names.
-    pub(crate) fn name(&self) -> &str {
-        self.hosts.first().map_or("", Host::as_str)
+    /// Returns the name of a route in status, log and metrics: host and path.
+    pub(crate) fn label(&self, route: &Route) -> String {
+        let host = self.hosts.first().map_or("", Host::as_str);
+        format!("{host}{}", route.path)
     }
 }

@@ -111,6 +111,13 @@ impl File {
         &self.entries
     }
 
+    /// Returns the hosts of all sites, in lower case; wildcards as `*.example.org`.
+    #[must_use]
+    pub fn hosts(&self) -> Vec<String> {
+        let hosts = self.sites.iter().flat_map(|site| &site.hosts);
+        hosts.map(ToString::to_string).collect()
+    }
+
     /// Returns the paths of the files and directories whose change may change what is served: the
     /// file itself, and those that it names of passwords.
     #[must_use]

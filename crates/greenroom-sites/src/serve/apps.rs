@@ -98,9 +98,10 @@ impl Launch {
         builder
     }
 
-    async fn start(self) -> Result<Application, SitesError> {
+    /// Starts it, with a name for status and metrics.
+    async fn start(self, label: &str) -> Result<Application, SitesError> {
         let failed = |error: StartError| SitesError::Application(Box::new(error));
-        let gateway = self.builder().start().await.map_err(failed)?;
+        let gateway = self.builder().label(label).start().await.map_err(failed)?;
         let service = match gateway.service() {
             Ok(service) => service,
             Err(error) => {
@@ -137,31 +138,42 @@ impl Apps {
         before: &Self,
     ) -> Result<Self, SitesError> {
         let mut apps = Self::default();
-        for route in sites.iter().flat_map(|site| &site.routes) {
-            match &route.kind {
-                Kind::Psgi(table) => {
-                    let launch = Launch::of(table, route, defaults);
-                    // Sites may share an application.
-                    if apps.running(&launch).is_some() {
-                        continue;
-                    }
-                    let running = match before.running(&launch) {
-                        Some(running) => Ok(Arc::clone(running)),
-                        None => launch.start().await.map(Arc::new),
-                    };
-                    match running {
-                        Ok(running) => apps.applications.push(running),
-                        Err(error) => {
-                            join_all(apps.end()).await;
-                            return Err(error);
-                        }
-                    }
+        for site in sites {
+            for route in &site.routes {
+                let added = apps.add((site, route), defaults, before).await;
+                if let Err(error) = added {
+                    join_all(apps.end()).await;
+                    return Err(error);
                 }
-                Kind::Proxy(settings) => apps.add_proxy(settings, before),
-                _ => {}
             }
         }
         Ok(apps)
+    }
+
+    /// Adds what a route needs.
+    async fn add(
+        &mut self,
+        (site, route): (&Site, &Route),
+        defaults: &Defaults,
+        before: &Self,
+    ) -> Result<(), SitesError> {
+        match &route.kind {
+            Kind::Psgi(table) => {
+                let launch = Launch::of(table, route, defaults);
+                // Sites may share an application.
+                if self.running(&launch).is_some() {
+                    return Ok(());
+                }
+                let running = match before.running(&launch) {
+                    Some(running) => Arc::clone(running),
+                    None => Arc::new(launch.start(&site.label(route)).await?),
+                };
+                self.applications.push(running);
+            }
+            Kind::Proxy(settings) => self.add_proxy(settings, before),
+            _ => {}
+        }
+        Ok(())
     }
 
     /// Compares what runs with what ran before.

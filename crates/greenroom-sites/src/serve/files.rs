@@ -43,6 +43,8 @@ struct Shared {
     prefix_bytes: usize,
     shows_well_known: bool,
     cache_control: Option<HeaderValue>,
+    /// The path of the file for paths without one.
+    fallback: Option<String>,
     /// The page of 404, with its type.
     not_found: Option<(Bytes, HeaderValue)>,
 }
@@ -67,8 +69,10 @@ impl Files {
                 .precompressed_gzip();
         }
         let page = table.not_found.as_ref();
-        let not_found =
-            page.map(|page| fs::read(&page.0).map(|text| (text.into(), type_of(&page.0))));
+        let not_found = page.map(|page| {
+            let path = &page.value.0;
+            fs::read(path).map(|text| (text.into(), type_of(path)))
+        });
         Ok(Self {
             directory,
             shared: Arc::new(Shared {
@@ -76,6 +80,10 @@ impl Files {
                 shows_well_known: table.well_known,
                 cache_control,
                 not_found: not_found.transpose()?,
+                fallback: table.fallback.as_ref().map(|file| {
+                    let path = format!("/{}", file.value);
+                    percent_encode(path.as_bytes(), IN_PATHS).to_string()
+                }),
             }),
         })
     }
@@ -96,7 +104,11 @@ impl Files {
         // Without scheme and host, which would stand in redirects, and may be a proxy's.
         let uri = Uri::from(path);
         *request.uri_mut() = uri;
+        let fallback = self.shared.of_fallback(&request);
         let mut response = self.with_range(request).await;
+        if let (StatusCode::NOT_FOUND, Some(request)) = (response.status(), fallback) {
+            response = self.with_range(request).await;
+        }
         if response.status() == StatusCode::NOT_FOUND {
             return Ok(self.shared.not_found());
         }
@@ -115,10 +127,7 @@ impl Files {
         let Some(condition) = condition else {
             return self.of_directory(request).await;
         };
-        let mut again = Request::new(Body::empty());
-        again.method_mut().clone_from(request.method());
-        again.uri_mut().clone_from(request.uri());
-        again.headers_mut().clone_from(request.headers());
+        let mut again = like(&request);
         again.headers_mut().remove(header::RANGE);
         let response = self.of_directory(request).await;
         let is_range = response.status() == StatusCode::PARTIAL_CONTENT
@@ -133,6 +142,15 @@ impl Files {
         let Ok(response) = self.directory.call(request).await;
         response.map(Body::new)
     }
+}
+
+/// Returns the request once more, without its body.
+fn like(request: &Request<Body>) -> Request<Body> {
+    let mut again = Request::new(Body::empty());
+    again.method_mut().clone_from(request.method());
+    again.uri_mut().clone_from(request.uri());
+    again.headers_mut().clone_from(request.headers());
+    again
 }
 
 /// Returns true if this is the validator of the file, whole: a strong entity tag, or a date.
@@ -160,6 +178,18 @@ impl Shared {
             return None;
         }
         Some(percent_encode(path, IN_PATHS).to_string())
+    }
+
+    /// Returns the request for the file that takes the place of one that is missing.
+    fn of_fallback(&self, request: &Request<Body>) -> Option<Request<Body>> {
+        let path = self.fallback.as_ref()?;
+        let last = request.uri().path().rsplit('/').next();
+        if last.is_some_and(|segment| segment.contains('.')) {
+            return None;
+        }
+        let mut again = like(request);
+        *again.uri_mut() = path.parse().ok()?;
+        Some(again)
     }
 
     fn not_found(&self) -> Response<Body> {

@@ -168,7 +168,7 @@ fn table(
             let answer = answer(route, apps.of(route, defaults), placements);
             entries.push(Entry {
                 path: route.path.clone(),
-                name: format!("{}{}", site.name(), route.path),
+                name: site.label(route),
                 answer: answer.map_err(|error| SitesError::route(&route.path, error))?,
             });
         }

@@ -7,7 +7,7 @@ use http::{Request, header};
 
 use super::Service;
 use super::target::Target;
-use crate::config::{Host, RoutePath};
+use crate::config::{Host, RoutePath, normal};
 
 /// The sites of a file.
 #[derive(Default)]
@@ -95,11 +95,11 @@ impl Table {
 
     fn site(&self, host: Option<&str>) -> Option<usize> {
         let found = host.and_then(|host| {
-            let host = host.strip_suffix('.').unwrap_or(host);
-            if host.bytes().any(|byte| byte.is_ascii_uppercase()) {
-                return self.named(&host.to_ascii_lowercase());
+            let is_plain = |byte: u8| !byte.is_ascii_uppercase() && byte != b'[';
+            if host.bytes().all(is_plain) && !host.ends_with('.') {
+                return self.named(host);
             }
-            self.named(host)
+            self.named(&normal(host))
         });
         found.or(self.default)
     }
@@ -206,6 +206,8 @@ mod tests {
             ("example.org", "/ 0"),
             ("EXAMPLE.org.", "/ 0"),
             ("[::1]", "/ 0"),
+            ("[0:0::0001]", "/ 0"),
+            ("[::2]", "no site"),
             ("a.example.org", "no route"),
             ("a.b.example.org", "no site"),
             (".example.org", "no site"),

@@ -7,6 +7,7 @@ use std::time::Duration;
 use scoped_tls::scoped_thread_local;
 
 use super::route::Route;
+use crate::scope::{self, WeakScope};
 
 // The innermost placed route that this thread polls.
 scoped_thread_local!(static CURRENT: Route);
@@ -41,6 +42,12 @@ impl Drop for Restored {
 /// Passes the route for which the calling thread works at the moment, if there is one.
 pub(crate) fn with_current<R>(use_it: impl FnOnce(&Route) -> R) -> Option<R> {
     CURRENT.is_set().then(|| CURRENT.with(use_it))
+}
+
+/// Returns the scope of the outer route, or else of the request that this thread works for: behind
+/// a placement that may be on a stage, where no request is found.
+pub(crate) fn scope() -> Option<WeakScope> {
+    with_current(Route::scope).unwrap_or_else(scope::current)
 }
 
 /// Makes the outer route yield; called by a placement that is about to run its service.

@@ -14,7 +14,7 @@ use super::outer;
 use super::poll_times::PollTimes;
 use super::rule::{Move, Rule, STREAK_LIKELY};
 use super::status::{Placed, RouteStatus};
-use crate::scope::{self, StatusScope, WeakScope};
+use crate::scope::{StatusScope, WeakScope};
 use crate::stage::{Priority, RouteName, Stage};
 
 /// The routes of the process by their id, in the order of their first requests. Locked for moments
@@ -148,6 +148,10 @@ impl Route {
     /// True if the status of this scope shows it.
     pub(crate) fn is_shown_in(&self, scope: &StatusScope) -> bool {
         self.scope.as_ref().is_none_or(|own| own.is(scope))
+    }
+
+    pub(crate) fn scope(&self) -> Option<WeakScope> {
+        self.scope.clone()
     }
 
     /// Has the route's scope show a stage to which a handler of the route submits work.
@@ -331,9 +335,7 @@ impl Routes {
 
     fn add(&self, method: &'static str, path: &str) -> Arc<Route> {
         static IDS: AtomicUsize = AtomicUsize::new(0);
-        // Behind another placement it may run on a stage, where no request is found.
-        let outer = outer::with_current(|outer| outer.scope.clone());
-        let scope = outer.unwrap_or_else(scope::current);
+        let scope = outer::scope();
         if let (Some(stage), Some(scope)) = (&self.stage, &scope)
             && let Some(scope) = scope.upgrade()
         {

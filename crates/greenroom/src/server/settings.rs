@@ -30,7 +30,8 @@ macro_rules! setters {
             self
         }
 
-        /// Logs each request at level `info`, target `greenroom::access`. Default: off.
+        /// Logs each request at level `info`, target `greenroom::access`: see
+        /// [`greenroom_server::ServerBuilder::access_log`] for its fields. Default: off.
         pub fn access_log(mut self, on: bool) -> Self {
             self.settings.server = self.settings.server.access_log(on);
             self

@@ -375,3 +375,34 @@ async fn each_of_two_servers_shows_the_perl_application_that_it_serves() {
     })
     .await;
 }
+
+#[cfg(feature = "proxy")]
+#[tokio::test]
+async fn each_of_two_servers_shows_the_proxies_that_it_uses() {
+    use greenroom::proxy::{Proxy, Settings};
+
+    within(async {
+        let proxies = ["blue", "green", "nobodys"].map(|name| {
+            let upstream = format!("unix:/nowhere/{name}.sock").parse().unwrap();
+            Proxy::new(Settings::new([upstream])).unwrap()
+        });
+        let rig = |proxy: &Proxy| Rig::start(Router::new().fallback_service(proxy.clone()));
+        let (blue, green) = (rig(&proxies[0]), rig(&proxies[1]));
+        for rig in [&blue, &green] {
+            assert_eq!(fetch(rig.url("/")).await.0, 502);
+        }
+        for (rig, ours, theirs) in [(&blue, "blue", "green"), (&green, "green", "blue")] {
+            let shown = rig.handle.status().proxies;
+            let of = |name: &str| {
+                let mut upstreams = shown.iter().flat_map(|proxy| &proxy.upstreams);
+                upstreams.find(|upstream| upstream.address.contains(name))
+            };
+            assert!(of(theirs).is_none() && of("nobodys").is_some(), "{shown:?}");
+            let failures = of(ours).unwrap().failures;
+            assert!(failures.connect > 0, "{failures:?}");
+        }
+        blue.end().await;
+        green.end().await;
+    })
+    .await;
+}

@@ -86,7 +86,17 @@ async fn clients_get_the_certificate_for_the_name_that_they_ask_for() {
         let builder = Tls::builder()
             .certificate(&one, one_key)
             .certificate(&wild, wild_key);
-        let server = start(builder.build().unwrap());
+        let tls = builder.build().unwrap();
+        for (name, expected) in [
+            ("WWW.one.test", true),
+            ("a.wild.test", true),
+            ("*.wild.test", true),
+            ("wild.test", false),
+            ("other.test", false),
+        ] {
+            assert_eq!(tls.has_certificate_for(name), expected, "{name}");
+        }
+        let server = start(tls);
         for (name, expected) in [
             ("one.test", &one),
             ("WWW.one.test", &one),
