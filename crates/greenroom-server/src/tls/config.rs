@@ -127,7 +127,7 @@ impl TlsBuilder {
         self
     }
 
-    /// Lets clients open WebSockets on connections of HTTP/2 (RFC 8441). Browsers then send
+    /// Lets clients open web sockets on connections of HTTP/2 (RFC 8441). Browsers then send
     /// `CONNECT` where they send `GET` else: in axum such a route is `any(handler)`, and axum needs
     /// its feature `http2`. Default: no, and browsers open a connection of HTTP/1.1 for each.
     pub fn websockets_over_http2(mut self, are_taken: bool) -> Self {

@@ -16,8 +16,8 @@ use tower_http::services::fs::File;
 /// The bytes that a thread reads from a disk at a time.
 const DISK_READ_BYTES: usize = 128 << 10;
 
-/// A file that is open. What the system has in memory is read on the spot (`RWF_NOWAIT`, preadv2(2),
-/// Linux 4.14); the rest is read from the disk by a thread that may wait.
+/// A file that is open. What the system has in memory is read on the spot (`RWF_NOWAIT`,
+/// preadv2(2), Linux 4.14); the rest is read from the disk by a thread that may wait.
 #[derive(Debug)]
 pub(super) struct Opened {
     file: Arc<fs::File>,
