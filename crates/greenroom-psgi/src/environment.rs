@@ -227,6 +227,7 @@ fn protocol(version: Version) -> &'static [u8] {
     match version {
         Version::HTTP_10 => b"HTTP/1.0",
         Version::HTTP_2 => b"HTTP/2.0",
+        Version::HTTP_3 => b"HTTP/3.0",
         _ => b"HTTP/1.1",
     }
 }

@@ -25,6 +25,8 @@ use crate::event_loop::{Balance, Hooks, Loops, Member, Roster, loop_name, run};
 use crate::listen::Security;
 use crate::listen::{self, Accepted, Acceptor, InheritedSocket, Listener, ListenerSocket};
 use crate::memory::Memory;
+#[cfg(feature = "http3")]
+use crate::quic::{Endpoints, Quic, Running};
 use crate::settings::{Settings, Speaks};
 use crate::signals::shutdown_on_signals;
 use crate::{
@@ -192,6 +194,22 @@ impl ServerBuilder {
         self
     }
 
+    /// Serves HTTP/3 (RFC 9114), too, at each address where TLS is spoken and clients come by
+    /// themselves: not where proxies [announce](Self::listen_proxied) them. Default: off.
+    ///
+    /// The address is bound for UDP by [`bind`](Self::bind). The certificates and the limits are
+    /// those of the server, and responses over TLS tell clients of it (`Alt-Svc`, RFC 7838), unless
+    /// the application says something else. One thread, `quic`, has all datagrams and handshakes;
+    /// requests are served on the loops.
+    ///
+    /// Experimental: the library that speaks HTTP/3 calls itself so.
+    #[cfg(feature = "http3")]
+    #[must_use]
+    pub fn http3(mut self, on: bool) -> Self {
+        self.settings.http3 = on;
+        self
+    }
+
     /// Serves what `acceptor` accepts, too.
     #[must_use]
     pub fn acceptor(mut self, acceptor: impl Acceptor) -> Self {
@@ -321,6 +339,8 @@ impl ServerBuilder {
             bound.push(of_address);
         }
         self.settings.https_port = https_port(&bound);
+        #[cfg(feature = "http3")]
+        let quic = Quic::bind(&bound, &mut self.settings)?;
         let untaken_max = self.settings.limits.untaken_max();
         for listener in bound.iter().flatten() {
             listener.set_untaken_max(untaken_max);
@@ -339,6 +359,8 @@ impl ServerBuilder {
             listeners: deal(bound, loops),
             acceptors: self.acceptors,
             settings: Arc::new(self.settings),
+            #[cfg(feature = "http3")]
+            quic,
             handle: Handle {
                 phase: Arc::new(phase),
                 loops: Arc::default(),
@@ -393,6 +415,8 @@ pub struct Server {
     listeners: Vec<Vec<Listener>>,
     acceptors: Vec<Box<dyn Acceptor>>,
     settings: Arc<Settings>,
+    #[cfg(feature = "http3")]
+    quic: Option<Quic>,
     handle: Handle,
 }
 
@@ -496,7 +520,16 @@ impl Server {
     /// and if an acceptor panics.
     pub async fn serve<A: App>(self, app: A) -> Result<DrainReport, Error> {
         let _ended = self.abort_on_drop()?;
-        let (members, accepting) = self.begin();
+        let Begun {
+            members,
+            accepting,
+            #[cfg(feature = "http3")]
+            endpoints,
+        } = self.begin();
+        #[cfg(feature = "http3")]
+        let quic = endpoints.map(Endpoints::start).transpose();
+        #[cfg(feature = "http3")]
+        let quic = quic.map_err(|source| Error::Start { index: 0, source })?;
         let (tell, mut ended) = mpsc::channel(members.len());
         for member in members {
             start(app.clone(), member, tell.clone())?;
@@ -507,6 +540,8 @@ impl Server {
             while let Some(cut) = ended.recv().await {
                 report.aborted.extend(cut?);
             }
+            #[cfg(feature = "http3")]
+            end(quic).await;
             Ok(report)
         };
         with_acceptors(accepting, loops).await
@@ -525,7 +560,14 @@ impl Server {
     /// When polled outside such a runtime, and if an [acceptor](ServerBuilder::acceptor) panics.
     pub async fn serve_local<A: App>(self, app: A) -> Result<DrainReport, Error> {
         let _ended = self.abort_on_drop()?;
-        let (members, accepting) = self.begin();
+        let Begun {
+            members,
+            accepting,
+            #[cfg(feature = "http3")]
+            endpoints,
+        } = self.begin();
+        #[cfg(feature = "http3")]
+        let quic = endpoints.map(Endpoints::start_local);
         let running: Vec<_> = members
             .into_iter()
             .map(|member| {
@@ -542,6 +584,8 @@ impl Server {
                 let cut = cut.map_err(|source| Error::Start { index, source })?;
                 report.aborted.extend(cut);
             }
+            #[cfg(feature = "http3")]
+            end(quic).await;
             Ok(report)
         };
         with_acceptors(accepting, loops).await
@@ -556,9 +600,7 @@ impl Server {
         })
     }
 
-    /// Returns the state that each loop starts with, and the tasks of the acceptors, which end when
-    /// the server drains.
-    fn begin(self) -> (Vec<Member>, JoinSet<()>) {
+    fn begin(self) -> Begun {
         let loops = self.listeners.len();
         let balance = Balance::new(loops, self.settings.limits.connections_max);
         let balance = Arc::new(balance);
@@ -575,6 +617,15 @@ impl Server {
             };
             accepting.spawn(all.serve(acceptor));
         }
+        #[cfg(feature = "http3")]
+        let (endpoints, mut shaken) = match self.quic {
+            Some(quic) => {
+                let told = self.handle.phase.subscribe();
+                let (endpoints, inboxes) = quic.begin(&self.settings, &balance, loops, told);
+                (Some(endpoints), inboxes.into_iter())
+            }
+            None => (None, Vec::new().into_iter()),
+        };
         let parts = self.listeners.into_iter().zip(inboxes).enumerate();
         let members = parts
             .map(|(index, (listeners, inbox))| Member {
@@ -589,9 +640,34 @@ impl Server {
                 inbox,
                 others: others.clone(),
                 watch: None,
+                #[cfg(feature = "http3")]
+                shaken: shaken.next(),
             })
             .collect();
-        (members, accepting)
+        Begun {
+            members,
+            accepting,
+            #[cfg(feature = "http3")]
+            endpoints,
+        }
+    }
+}
+
+/// A server that begins to serve.
+struct Begun {
+    /// The state that each loop starts with.
+    members: Vec<Member>,
+    /// The tasks of the acceptors, which end when the server drains.
+    accepting: JoinSet<()>,
+    #[cfg(feature = "http3")]
+    endpoints: Option<Endpoints>,
+}
+
+/// Ends the endpoints of HTTP/3, when the loops have ended.
+#[cfg(feature = "http3")]
+async fn end(quic: Option<Running>) {
+    if let Some(quic) = quic {
+        quic.end().await;
     }
 }
 

@@ -228,7 +228,7 @@ impl Tls {
         Ok(())
     }
 
-    pub(super) fn config(&self) -> Arc<ServerConfig> {
+    pub(crate) fn config(&self) -> Arc<ServerConfig> {
         Arc::clone(&self.0.config.read())
     }
 }
