@@ -25,8 +25,12 @@ pub enum Error {
     },
     /// HTTP/3 is to be served, and there is no TLS at any address.
     #[cfg(feature = "http3")]
-    #[error("HTTP/3 needs TLS: give the server a certificate and a TCP address that speaks TLS")]
+    #[error("HTTP/3 needs TLS: a certificate, and a TCP address that the server itself binds")]
     Http3WithoutTls,
+    /// The thread that serves HTTP/3 could not be started.
+    #[cfg(feature = "http3")]
+    #[error("cannot start the thread of HTTP/3: {0}")]
+    StartHttp3(io::Error),
     /// The provider of the cryptography has nothing for HTTP/3.
     #[cfg(feature = "http3")]
     #[error("the TLS of this server cannot serve HTTP/3: {0}")]
@@ -67,7 +71,7 @@ impl From<Error> for io::Error {
                 source.kind()
             }
             #[cfg(feature = "http3")]
-            Error::BindUdp { source, .. } => source.kind(),
+            Error::BindUdp { source, .. } | Error::StartHttp3(source) => source.kind(),
             #[cfg(feature = "http3")]
             Error::Http3WithoutTls | Error::Http3(_) => io::ErrorKind::InvalidInput,
             Error::Address(_) | Error::Limit(_) | Error::NoAddress => io::ErrorKind::InvalidInput,

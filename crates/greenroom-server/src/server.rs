@@ -195,7 +195,8 @@ impl ServerBuilder {
     }
 
     /// Serves HTTP/3 (RFC 9114), too, at each address where TLS is spoken and clients come by
-    /// themselves: not where proxies [announce](Self::listen_proxied) them. Default: off.
+    /// themselves: not where proxies [announce](Self::listen_proxied) them, and not at
+    /// [inherited](Self::inherited) sockets, whose address others have, too. Default: off.
     ///
     /// The address is bound for UDP by [`bind`](Self::bind). The certificates and the limits are
     /// those of the server, and responses over TLS tell clients of it (`Alt-Svc`, RFC 7838), unless
@@ -308,7 +309,9 @@ impl ServerBuilder {
     /// # Errors
     ///
     /// [`Error::Address`] if a text is no address, [`Error::Limit`] if a limit is not allowed,
-    /// [`Error::NoAddress`] if there is no address, [`Error::Bind`] if one cannot be listened on.
+    /// [`Error::NoAddress`] if there is no address, [`Error::Bind`] if one cannot be listened on;
+    /// with HTTP/3, `Error::Http3WithoutTls` if there is no address for it, `Error::BindUdp` if one
+    /// cannot be bound, and `Error::Http3` if the provider of the cryptography cannot serve it.
     pub fn bind(mut self) -> Result<Server, Error> {
         if let Some(fault) = self.fault {
             return Err(fault.into());
@@ -317,6 +320,8 @@ impl ServerBuilder {
         raise_descriptor_limit();
         let (loops, backlog) = (self.loops.get(), self.settings.limits.backlog);
         let mut bound = Vec::new();
+        #[cfg(feature = "http3")]
+        let inherited = self.inherited.len();
         for (socket, is_proxied) in self.inherited {
             bound.push(vec![inherit(socket, is_proxied)?]);
         }
@@ -340,7 +345,7 @@ impl ServerBuilder {
         }
         self.settings.https_port = https_port(&bound);
         #[cfg(feature = "http3")]
-        let quic = Quic::bind(&bound, &mut self.settings)?;
+        let quic = Quic::bind(&bound[inherited..], &mut self.settings)?;
         let untaken_max = self.settings.limits.untaken_max();
         for listener in bound.iter().flatten() {
             listener.set_untaken_max(untaken_max);
@@ -529,7 +534,7 @@ impl Server {
         #[cfg(feature = "http3")]
         let quic = endpoints.map(Endpoints::start).transpose();
         #[cfg(feature = "http3")]
-        let quic = quic.map_err(|source| Error::Start { index: 0, source })?;
+        let quic = quic.map_err(Error::StartHttp3)?;
         let (tell, mut ended) = mpsc::channel(members.len());
         for member in members {
             start(app.clone(), member, tell.clone())?;

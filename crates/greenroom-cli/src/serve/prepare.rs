@@ -91,6 +91,10 @@ fn bind(
     if let Some(tls) = tls {
         builder = builder.tls(tls);
     }
+    #[cfg(feature = "http3")]
+    {
+        builder = builder.http3(args.tls.http3);
+    }
     if let Some(loops) = args.loops {
         builder = builder.loops(loops);
     }

@@ -77,8 +77,6 @@ pub(super) async fn begin(
     let promised = promised(request);
     let length = promised.map_or(BodyLength::Chunked, BodyLength::Exact);
     let (feeder, reader) = pair(length, limits.body_bytes_max, noted.pace.clone());
-    let window = u64::from(STREAM_BYTES_MAX);
-    stream.hold_body(promised.map_or(window, |bytes| bytes.min(window)));
     let mut pump = Pump {
         received,
         feeder,
@@ -116,6 +114,13 @@ fn take_all(data: &mut impl Buf) -> Bytes {
 }
 
 impl Pump {
+    /// Counts what QUIC may hold of the body.
+    pub(super) fn hold(&self) {
+        let window = u64::from(STREAM_BYTES_MAX);
+        let promised = self.promised.unwrap_or(window);
+        self.stream.hold_body(promised.min(window));
+    }
+
     /// Takes one step, if the application waits for it.
     pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Pumped {
         if !self.feeder.is_wanted(cx) {

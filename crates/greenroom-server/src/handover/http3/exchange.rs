@@ -3,7 +3,7 @@ use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
-use h3::error::{Code, StreamError};
+use h3::error::Code;
 use h3::server::RequestStream;
 use http::{Method, Request};
 use tokio::time::timeout;
@@ -35,11 +35,18 @@ pub(super) async fn serve<A: App>(
     let is_head = *request.method() == Method::HEAD;
     let (send, received) = io.split();
     let limits = &home.settings.limits;
-    let Begun { body, noted, pump } = body::begin(&request, received, limits, &stream).await;
+    let Begun {
+        body,
+        noted,
+        mut pump,
+    } = body::begin(&request, received, limits, &stream).await;
     let responding = requests.respond(request.map(|()| body), noted, stream.cut());
     stream.reset_with(Code::H3_INTERNAL_ERROR);
     let mut responding = pin!(respond(&home, send, responding, &stream, is_head));
-    let mut pump = pump;
+    // Not before the request was let in, which its own body must not keep out.
+    if let Some(pump) = &pump {
+        pump.hold();
+    }
     let ended = poll_fn(|cx| poll(&stream, &mut pump, responding.as_mut(), cx)).await;
     if ended == Some(Ended::Cancelled) {
         stream.reset_with(Code::H3_REQUEST_CANCELLED);
@@ -54,23 +61,17 @@ async fn receive<A: App>(
     stream: &Stream,
 ) -> Option<(Request<()>, RequestStream<BidiStream, Part>)> {
     let time = home.settings.limits.head_timeout;
-    match timeout(time, resolver.resolve_request()).await {
-        Ok(Ok(request)) => Some(request),
-        Ok(Err(error)) => {
-            // The response to a head that is too long is sent already.
-            if !matches!(error, StreamError::HeaderTooBig { .. }) {
-                let code = stream.reset_code().unwrap_or(Code::H3_MESSAGE_ERROR);
-                stream.reset_with(code);
-            }
-            tracing::debug!(%error, "refused a request");
-            None
-        }
+    // Not dropped before it is known how the stream ends.
+    let mut receiving = pin!(resolver.resolve_request());
+    match timeout(time, receiving.as_mut()).await {
+        Ok(Ok(request)) => return Some(request),
+        Ok(Err(error)) => tracing::debug!(%error, "refused a request"),
         Err(_elapsed) => {
             stream.reset_with(Code::H3_REQUEST_INCOMPLETE);
             tracing::debug!("a head over HTTP/3 is too slow; resetting its stream");
-            None
         }
     }
+    None
 }
 
 /// Goes on with the response and with the body of the request by turns. Ready at the end of the
