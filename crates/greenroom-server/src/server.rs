@@ -26,7 +26,7 @@ use crate::listen::Security;
 use crate::listen::{self, Accepted, Acceptor, InheritedSocket, Listener, ListenerSocket};
 use crate::memory::Memory;
 #[cfg(feature = "http3")]
-use crate::quic::{Endpoints, Quic, Running};
+use crate::quic::{self, Endpoints, Quic, Running};
 use crate::settings::{Settings, Speaks};
 use crate::signals::shutdown_on_signals;
 use crate::{
@@ -337,6 +337,13 @@ impl ServerBuilder {
         }
         for (address, speaks) in &self.addresses {
             let mut of_address = listen::bind(address, loops, backlog)?;
+            #[cfg(feature = "http3")]
+            for _ in 1..quic::PORTS_TRIED {
+                if !self.settings.http3 || quic::is_usable(address, &of_address) {
+                    break;
+                }
+                of_address = listen::bind(address, loops, backlog)?;
+            }
             for listener in &mut of_address {
                 listener.is_proxied = *speaks == Speaks::Proxied;
                 listener.security = self.settings.security(*speaks);

@@ -35,6 +35,8 @@ pub(crate) use config::{Config, INPUT_BYTES_MAX, PROTOCOL, STREAM_BYTES_MAX};
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 /// Time for which clients remember that there is HTTP/3: a day.
 const ALTERNATIVE_SECONDS: u32 = 86_400;
+/// Ports that are tried where the system chooses one.
+pub(crate) const PORTS_TRIED: usize = 16;
 /// Connections that wait in a loop's inbox.
 const INBOX_MAX: usize = 1_024;
 
@@ -96,6 +98,16 @@ impl Quic {
             told,
         };
         (endpoints, received)
+    }
+}
+
+/// Returns `false` if the system has chosen a port for TCP that is taken for UDP: it has others.
+pub(crate) fn is_usable(asked: &Address, bound: &[Listener]) -> bool {
+    match (asked, bound.first().map(|listener| &listener.address)) {
+        (Address::Tcp(asked), Some(Address::Tcp(address))) if asked.port() == 0 => {
+            UdpSocket::bind(address).is_ok()
+        }
+        _ => true,
     }
 }
 

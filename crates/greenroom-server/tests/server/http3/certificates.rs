@@ -1,6 +1,7 @@
 use std::fs;
 
 use greenroom_server::{ClientCertificates, Tls};
+use quinn::TransportConfig;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
 use super::handler;
@@ -61,7 +62,10 @@ async fn who_has_no_certificate_where_one_is_required_is_not_served() {
         let mut config = client_config();
         let chain = vec![certificate.der().clone()];
         config.client_auth_cert_resolver = known(chain, &key);
-        let known = Client::connect(server.address, client_with(config, Default::default()));
+        let known = Client::connect(
+            server.address,
+            client_with(config, TransportConfig::default()),
+        );
         let told = known.await.unwrap().get("/").await.1;
         assert!(told.ends_with("certificates:1"), "{told}");
         let endpoint = super::rig::endpoint();

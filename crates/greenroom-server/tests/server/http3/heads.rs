@@ -20,7 +20,7 @@ async fn a_head_beyond_a_limit_is_refused_and_the_connection_goes_on() {
             let name = HeaderName::try_from(format!("field-{number}")).unwrap();
             many.headers_mut().insert(name, HeaderValue::from(number));
         }
-        assert_eq!(client.try_ask(many).await.unwrap().head.status(), 431);
+        assert_eq!(client.ask(many).await.head.status(), 431);
         assert_eq!(client.get("/still").await.1, "/still");
     })
     .await;
@@ -29,7 +29,7 @@ async fn a_head_beyond_a_limit_is_refused_and_the_connection_goes_on() {
 /// The frame of a head with one more field, as h3's client would not send it.
 fn head_frame(name: &str, value: &[u8]) -> Vec<u8> {
     // :method GET, :scheme https, :path /, :authority a (RFC 9204, 4.5 and appendix A).
-    let mut section = vec![0, 0, 0xc0 | 17, 0xc0 | 23, 0xc0 | 1, 0x50, 1, b'a'];
+    let mut section = vec![0, 0, 0xd1, 0xd7, 0xc1, 0x50, 1, b'a'];
     // Literals, as they are.
     number(name.len(), 3, 0x20, &mut section);
     section.extend(name.as_bytes());
@@ -63,7 +63,7 @@ async fn a_head_longer_than_allowed_gets_431_and_one_much_longer_nothing() {
         let server = Rig::limited(app(handler), limits);
         let client = server.connect().await;
         let (mut send, mut receive) = client.connection.open_bi().await.unwrap();
-        send.write_all(&head_frame("x", &[b'y'; 20_000]))
+        send.write_all(&head_frame("x", &vec![b'y'; 20_000]))
             .await
             .unwrap();
         send.finish().unwrap();
@@ -71,7 +71,7 @@ async fn a_head_longer_than_allowed_gets_431_and_one_much_longer_nothing() {
         // A head and no content: the status as a literal, in Huffman's code (RFC 7541, appendix B).
         assert!(response.ends_with(&[0x69, 0x90, 0xff]), "{response:?}");
         let (mut send, mut receive) = client.connection.open_bi().await.unwrap();
-        send.write_all(&head_frame("x", &[b'y'; 200_000]))
+        send.write_all(&head_frame("x", &vec![b'y'; 200_000]))
             .await
             .unwrap();
         let error = receive.read_to_end(10_000).await.unwrap_err().to_string();
@@ -97,7 +97,7 @@ async fn rfc9114_4_3_1_host_and_authority_that_differ_are_refused() {
         assert!(error.contains(&code), "{error}");
         let request = Request::get(uri("/same")).header("host", crate::over::NAME);
         let request = request.body(Bytes::new()).unwrap();
-        assert_eq!(client.try_ask(request).await.unwrap().text(), "/same");
+        assert_eq!(client.ask(request).await.text(), "/same");
     })
     .await;
 }
@@ -116,12 +116,12 @@ async fn rfc9114_4_2_fields_of_connections_are_refused() {
         ] {
             let request = Request::get(uri("/")).header(name, value);
             let request = request.body(Bytes::new()).unwrap();
-            let answer = client.try_ask(request).await.unwrap();
+            let answer = client.ask(request).await;
             assert_eq!(answer.head.status(), 400, "{name}");
         }
         let request = Request::get(uri("/ok")).header("te", "trailers");
         let request = request.body(Bytes::new()).unwrap();
-        assert_eq!(client.try_ask(request).await.unwrap().text(), "/ok");
+        assert_eq!(client.ask(request).await.text(), "/ok");
     })
     .await;
 }
