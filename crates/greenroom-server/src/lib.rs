@@ -36,6 +36,7 @@ mod server;
 mod settings;
 mod signals;
 mod strict;
+mod threads;
 #[cfg(feature = "tls")]
 mod tls;
 

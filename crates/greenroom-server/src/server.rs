@@ -6,12 +6,10 @@ use std::io;
 use std::net::TcpListener;
 use std::num::NonZeroUsize;
 use std::os::unix::net::UnixListener;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread;
 
 use http::Extensions;
-use tokio::runtime::{Builder as Runtime, LocalOptions};
 use tokio::sync::{mpsc, watch};
 use tokio::task::{JoinHandle, JoinSet};
 
@@ -19,16 +17,17 @@ use crate::addresses::Addresses;
 use crate::app::App;
 use crate::challenges::Challenges;
 use crate::descriptors::raise_descriptor_limit;
-use crate::drain::{Aborted, Phase};
-use crate::event_loop::{Balance, Hooks, Loops, Member, Roster, loop_name, run};
+use crate::drain::Phase;
+use crate::event_loop::{Balance, Loops, Member, Roster, run};
 #[cfg(feature = "tls")]
 use crate::listen::Security;
 use crate::listen::{self, Accepted, Acceptor, InheritedSocket, Listener, ListenerSocket};
 use crate::memory::Memory;
 #[cfg(feature = "http3")]
-use crate::quic::{self, Endpoints, Quic, Running};
+use crate::quic::{self, Endpoints, Quic};
 use crate::settings::{Settings, Speaks};
 use crate::signals::shutdown_on_signals;
+use crate::threads::start;
 use crate::{
     Address, AddressError, DrainReport, Error, HasSettings, Limits, LoopStatus, Rejection,
     RejectionBody, TrustedProxies,
@@ -336,14 +335,10 @@ impl ServerBuilder {
                 .for_each(|listener| listener.security = Security::Tls);
         }
         for (address, speaks) in &self.addresses {
+            #[cfg(not(feature = "http3"))]
             let mut of_address = listen::bind(address, loops, backlog)?;
             #[cfg(feature = "http3")]
-            for _ in 1..quic::PORTS_TRIED {
-                if !self.settings.http3 || quic::is_usable(address, &of_address) {
-                    break;
-                }
-                of_address = listen::bind(address, loops, backlog)?;
-            }
+            let mut of_address = quic::listen(address, loops, &self.settings)?;
             for listener in &mut of_address {
                 listener.is_proxied = *speaks == Speaks::Proxied;
                 listener.security = self.settings.security(*speaks);
@@ -553,7 +548,7 @@ impl Server {
                 report.aborted.extend(cut?);
             }
             #[cfg(feature = "http3")]
-            end(quic).await;
+            quic::end(quic).await;
             Ok(report)
         };
         with_acceptors(accepting, loops).await
@@ -597,7 +592,7 @@ impl Server {
                 report.aborted.extend(cut);
             }
             #[cfg(feature = "http3")]
-            end(quic).await;
+            quic::end(quic).await;
             Ok(report)
         };
         with_acceptors(accepting, loops).await
@@ -675,14 +670,6 @@ struct Begun {
     endpoints: Option<Endpoints>,
 }
 
-/// Ends the endpoints of HTTP/3, when the loops have ended.
-#[cfg(feature = "http3")]
-async fn end(quic: Option<Running>) {
-    if let Some(quic) = quic {
-        quic.end().await;
-    }
-}
-
 /// Awaits the end of the loops and of the acceptors, whose listeners are closed then. An acceptor
 /// that panics has whoever serves panic: a server that accepts no more must not look as if it
 /// lived.
@@ -696,42 +683,6 @@ async fn with_acceptors(
     };
     let (report, ()) = tokio::try_join!(loops, accepting)?;
     Ok(report)
-}
-
-/// Starts a loop on a thread of its own, which tells how it ended.
-fn start<A: App>(
-    app: A,
-    member: Member,
-    tell: mpsc::Sender<Result<Vec<Aborted>, Error>>,
-) -> Result<(), Error> {
-    let index = member.index;
-    let failed = move |source| Error::Start { index, source };
-    let body = move || {
-        let run = AssertUnwindSafe(|| run_to_end(app, member).map_err(failed));
-        let ended = catch_unwind(run).unwrap_or(Err(Error::LoopPanicked { index }));
-        // Nobody listens if the server was dropped.
-        let _told = tell.blocking_send(ended);
-    };
-    thread::Builder::new()
-        .name(loop_name(index))
-        .spawn(body)
-        .map_err(failed)?;
-    Ok(())
-}
-
-fn run_to_end<A: App>(app: A, mut member: Member) -> io::Result<Vec<Aborted>> {
-    let hooks = Hooks::default();
-    let mut builder = Runtime::new_current_thread();
-    hooks.install(&mut builder);
-    let runtime = builder.enable_all().build_local(LocalOptions::default())?;
-    let entered = runtime.enter();
-    member.watch = app.watch_loop(&loop_name(member.index));
-    drop(entered);
-    member.watch.iter().for_each(|watch| hooks.connect(watch));
-    let cut = runtime.block_on(run(app, member));
-    // Blocking work of requests that were cut off must not hold up the end.
-    runtime.shutdown_background();
-    cut
 }
 
 /// An accepted connection goes from one loop's thread to another's.

@@ -25,7 +25,7 @@ use tokio::time::timeout;
 
 use crate::drain::Phase;
 use crate::event_loop::Balance;
-use crate::listen::{Listener, Security};
+use crate::listen::{self, Listener, Security};
 use crate::settings::Settings;
 use crate::{Address, ConnectionInfo, Error};
 use accepting::Accepting;
@@ -36,7 +36,7 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 /// Time for which clients remember that there is HTTP/3: a day.
 const ALTERNATIVE_SECONDS: u32 = 86_400;
 /// Ports that are tried where the system chooses one.
-pub(crate) const PORTS_TRIED: usize = 16;
+const PORTS_TRIED: usize = 16;
 /// Connections that wait in a loop's inbox.
 const INBOX_MAX: usize = 1_024;
 
@@ -101,8 +101,25 @@ impl Quic {
     }
 }
 
-/// Returns `false` if the system has chosen a port for TCP that is taken for UDP: it has others.
-pub(crate) fn is_usable(asked: &Address, bound: &[Listener]) -> bool {
+/// Binds the listeners of an address. Where the system chooses the port, it is one that is free for
+/// UDP, too, if HTTP/3 is served.
+pub(crate) fn listen(
+    address: &Address,
+    loops: usize,
+    settings: &Settings,
+) -> Result<Vec<Listener>, Error> {
+    let backlog = settings.limits.backlog;
+    let mut bound = listen::bind(address, loops, backlog)?;
+    for _ in 1..PORTS_TRIED {
+        if !settings.http3 || is_usable(address, &bound) {
+            break;
+        }
+        bound = listen::bind(address, loops, backlog)?;
+    }
+    Ok(bound)
+}
+
+fn is_usable(asked: &Address, bound: &[Listener]) -> bool {
     match (asked, bound.first().map(|listener| &listener.address)) {
         (Address::Tcp(asked), Some(Address::Tcp(address))) if asked.port() == 0 => {
             UdpSocket::bind(address).is_ok()
@@ -139,12 +156,12 @@ pub(crate) struct Running {
     ended: oneshot::Receiver<()>,
 }
 
-impl Running {
-    /// Ends the endpoints, whose connections have ended.
-    pub(crate) async fn end(self) {
-        drop(self.end);
+/// Ends endpoints whose connections have ended.
+pub(crate) async fn end(running: Option<Running>) {
+    if let Some(running) = running {
+        drop(running.end);
         // An error means that they have ended.
-        let _ended = self.ended.await;
+        let _ended = running.ended.await;
     }
 }
 

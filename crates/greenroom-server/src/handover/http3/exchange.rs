@@ -31,7 +31,7 @@ pub(super) async fn serve<A: App>(
     let Some((request, io)) = receive(&home, resolver, &stream).await else {
         return stream.streams().note_fault();
     };
-    stream.hold_head(head_bytes(&request));
+    stream.begin(head_bytes(&request));
     let is_head = *request.method() == Method::HEAD;
     let (send, received) = io.split();
     let limits = &home.settings.limits;

@@ -81,6 +81,11 @@ impl Frames {
         }
     }
 
+    /// Returns `true` if it has none.
+    pub(super) fn are_none(&self) -> bool {
+        self.at == At::Other
+    }
+
     /// Notes what came next.
     pub(super) fn note(&mut self, mut bytes: &[u8]) -> Result<(), TooLong> {
         while !bytes.is_empty() && self.at != At::Other {

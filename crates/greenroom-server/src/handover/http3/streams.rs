@@ -20,6 +20,9 @@ use crate::quic::INPUT_BYTES_MAX;
 const FAULTS_MAX: usize = 1_024;
 /// Streams that a client may cancel within a tick; with more the connection ends.
 const CANCELLED_MAX: usize = 100;
+/// Bytes of a head that are received even while the memory for all connections is used up, so that
+/// its client gets a response.
+const ASSURED_BYTES: usize = 4 * 1_024;
 
 /// The streams of a connection, and what is held for them.
 pub(super) struct Streams {
@@ -57,6 +60,8 @@ pub(super) struct Stream {
     streams: Rc<Streams>,
     key: usize,
     head: Cell<usize>,
+    /// The head is whole.
+    is_begun: Cell<bool>,
     body: Cell<u64>,
     /// Bytes that were given to QUIC.
     written: Cell<u64>,
@@ -113,6 +118,7 @@ impl Streams {
             streams: Rc::clone(self),
             key: entry.key(),
             head: Cell::new(0),
+            is_begun: Cell::new(false),
             body: Cell::new(0),
             written: Cell::new(0),
             waiting: Cell::new(0),
@@ -241,6 +247,24 @@ impl Stream {
     /// Its request is served by this task.
     pub(super) fn runs_as(&self, task: AbortHandle) {
         self.task.set(Some(task));
+    }
+
+    /// Counts bytes that were received, if they are of the head; `false` if there is no memory for
+    /// them.
+    pub(super) fn receive(&self, bytes: usize) -> bool {
+        if !self.is_begun.get() {
+            let head = self.head.get() + bytes;
+            self.hold_head(head);
+            let noted = self.streams.noted.get();
+            return head <= ASSURED_BYTES || !self.streams.memory.is_full_beside(noted);
+        }
+        true
+    }
+
+    /// The head is whole, and holds so many bytes.
+    pub(super) fn begin(&self, head_bytes: usize) {
+        self.is_begun.set(true);
+        self.hold_head(head_bytes);
     }
 
     /// Sets the bytes of its request's head, which count until the response begins.

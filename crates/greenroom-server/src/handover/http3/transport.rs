@@ -2,6 +2,7 @@
 //! than allowed, what the client has taken must be known, and a response that is cut short must not
 //! look as if it were whole.
 
+use std::cell::RefCell;
 use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -18,6 +19,12 @@ use crate::handover::body::Part;
 
 /// Most bytes that are read at once.
 const READ_BYTES_MAX: usize = 64 * 1_024;
+/// Times that streams which nobody reads are looked at before others of the loop get their turn.
+const CHUNKS_MAX: usize = 16;
+
+/// Streams of one direction that h3 leaves unread, those of QPACK among them: what came on them would
+/// be held for as long as the connection is there.
+type Unread = Rc<RefCell<Vec<quinn::RecvStream>>>;
 
 type Accepting<S> = Pin<Box<dyn Future<Output = Result<S, ConnectionError>>>>;
 
@@ -26,6 +33,7 @@ pub(super) struct Connection {
     opener: Opener,
     requests: Accepting<(quinn::SendStream, quinn::RecvStream)>,
     others: Accepting<quinn::RecvStream>,
+    unread: Unread,
     streams: Rc<Streams>,
     head_bytes_max: usize,
 }
@@ -50,9 +58,12 @@ pub(super) struct SendStream {
 }
 
 pub(super) struct RecvStream {
-    quic: quinn::RecvStream,
+    /// None once it is among those that are left unread.
+    quic: Option<quinn::RecvStream>,
+    id: StreamId,
     frames: Frames,
     is_ended: bool,
+    unread: Unread,
     of: Option<Rc<Stream>>,
 }
 
@@ -66,6 +77,7 @@ impl Connection {
         Self {
             requests: next_request(connection.clone()),
             others: next_other(connection.clone()),
+            unread: Unread::default(),
             opener: Opener {
                 connection,
                 opening: None,
@@ -74,6 +86,55 @@ impl Connection {
             head_bytes_max,
         }
     }
+}
+
+impl RecvStream {
+    fn new(
+        quic: quinn::RecvStream,
+        frames: Frames,
+        unread: &Unread,
+        of: Option<Rc<Stream>>,
+    ) -> Self {
+        Self {
+            id: id(quic.id()),
+            quic: Some(quic),
+            frames,
+            is_ended: false,
+            unread: Rc::clone(unread),
+            of,
+        }
+    }
+
+    /// Ends it because the client sends too much.
+    fn refuse(&mut self) -> StreamErrorIncoming {
+        let code = Code::H3_EXCESSIVE_LOAD;
+        if let Some(of) = &self.of {
+            of.reset_with(code);
+        }
+        let error_code = code.value();
+        StreamErrorIncoming::StreamTerminated { error_code }
+    }
+}
+
+/// Drops what came on streams that nobody reads.
+fn discard(unread: &Unread, cx: &mut Context<'_>) {
+    for _ in 0..CHUNKS_MAX {
+        let mut is_over = true;
+        unread.borrow_mut().retain_mut(|stream| {
+            match pin!(stream.read_chunk(READ_BYTES_MAX, false)).poll(cx) {
+                Poll::Pending => true,
+                Poll::Ready(Ok(Some(_))) => {
+                    is_over = false;
+                    true
+                }
+                Poll::Ready(Ok(None) | Err(_)) => false,
+            }
+        });
+        if is_over {
+            return;
+        }
+    }
+    cx.waker().wake_by_ref();
 }
 
 fn next_request(
@@ -94,13 +155,13 @@ impl quic::Connection<Part> for Connection {
         &mut self,
         cx: &mut Context<'_>,
     ) -> Poll<Result<RecvStream, ConnectionErrorIncoming>> {
+        discard(&self.unread, cx);
         let accepted = ready!(self.others.as_mut().poll(cx));
         self.others = next_other(self.opener.connection.clone());
-        Poll::Ready(accepted.map_err(lost).map(|quic| RecvStream {
-            quic,
-            frames: Frames::of_one_direction(),
-            is_ended: false,
-            of: None,
+        let accepted = accepted.map_err(lost);
+        Poll::Ready(accepted.map(|quic| {
+            let frames = Frames::of_one_direction();
+            RecvStream::new(quic, frames, &self.unread, None)
         }))
     }
 
@@ -118,12 +179,12 @@ impl quic::Connection<Part> for Connection {
                     writing: None,
                     of: Some(Rc::clone(&stream)),
                 },
-                receive: RecvStream {
-                    quic: receive,
-                    frames: Frames::of_request(self.head_bytes_max),
-                    is_ended: false,
-                    of: Some(stream),
-                },
+                receive: RecvStream::new(
+                    receive,
+                    Frames::of_request(self.head_bytes_max),
+                    &self.unread,
+                    Some(stream),
+                ),
             }
         }))
     }
@@ -270,30 +331,39 @@ impl quic::RecvStream for RecvStream {
         &mut self,
         cx: &mut Context<'_>,
     ) -> Poll<Result<Option<Bytes>, StreamErrorIncoming>> {
+        let Some(quic) = &mut self.quic else {
+            return Poll::Pending;
+        };
         // It keeps nothing while it waits, so each poll may be another's.
-        let read = pin!(self.quic.read_chunk(READ_BYTES_MAX, true)).poll(cx);
+        let read = pin!(quic.read_chunk(READ_BYTES_MAX, true)).poll(cx);
         let Some(chunk) = ready!(read).map_err(not_read)? else {
             self.is_ended = true;
             return Poll::Ready(Ok(None));
         };
-        if self.frames.note(&chunk.bytes).is_err() {
-            let code = Code::H3_EXCESSIVE_LOAD;
-            if let Some(of) = &self.of {
-                of.reset_with(code);
-            }
-            let error_code = code.value();
-            return Poll::Ready(Err(StreamErrorIncoming::StreamTerminated { error_code }));
+        let is_received = self
+            .of
+            .as_ref()
+            .is_none_or(|of| of.receive(chunk.bytes.len()));
+        if !is_received || self.frames.note(&chunk.bytes).is_err() {
+            return Poll::Ready(Err(self.refuse()));
+        }
+        if self.frames.are_none() {
+            self.unread.borrow_mut().extend(self.quic.take());
+            // To be looked at from now on.
+            cx.waker().wake_by_ref();
         }
         Poll::Ready(Ok(Some(chunk.bytes)))
     }
 
     fn stop_sending(&mut self, code: u64) {
-        // An error means that it has ended.
-        let _stopped = self.quic.stop(number(code));
+        if let Some(quic) = &mut self.quic {
+            // An error means that it has ended.
+            let _stopped = quic.stop(number(code));
+        }
     }
 
     fn recv_id(&self) -> StreamId {
-        id(self.quic.id())
+        self.id
     }
 }
 
@@ -305,7 +375,7 @@ impl Drop for RecvStream {
         }
         let code = self.of.as_ref().and_then(|of| of.reset_code());
         let code = code.unwrap_or(Code::H3_NO_ERROR);
-        let _stopped = self.quic.stop(number(code.value()));
+        quic::RecvStream::stop_sending(self, code.value());
     }
 }
 

@@ -10,9 +10,9 @@ use quinn::TransportConfig;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep};
 
-use super::rig::{Client, Rig, client_with, receive, uri};
+use super::rig::{Client, Rig, client, client_with, endpoint, receive, uri};
 use super::{SECOND, handler};
-use crate::over::client_config;
+use crate::over::{NAME, client_config};
 use crate::rig::{Dropped, app, assert_elapsed, endless, local, streamed, text, within};
 
 /// Bytes of a request's body that may be on their way to an application that takes none: the
@@ -235,6 +235,29 @@ async fn a_body_that_fails_resets_its_stream() {
             .expect("it is no whole response");
         let code = Code::H3_INTERNAL_ERROR.to_string();
         assert!(error.to_string().contains(&code), "{error}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_comes_on_streams_that_nobody_reads_is_dropped() {
+    within(async {
+        let server = Rig::start(app(handler));
+        let endpoint = endpoint();
+        let connecting = endpoint.connect_with(client(), server.address, NAME);
+        let connection = connecting.unwrap().await.unwrap();
+        let mut control = connection.open_uni().await.unwrap();
+        control.write_all(&[0, 4, 0]).await.unwrap();
+        // Of QPACK's encoder, which has nothing to say, and of a kind that nobody knows.
+        for kind in [2, 0x21] {
+            let mut stream = connection.open_uni().await.unwrap();
+            stream.write_all(&[kind]).await.unwrap();
+            // More than the window of all streams together.
+            for _ in 0..32 {
+                stream.write_all(&vec![7; PART_BYTES]).await.unwrap();
+            }
+        }
+        assert!(connection.close_reason().is_none());
     })
     .await;
 }
