@@ -2,7 +2,6 @@
 
 use std::any::Any;
 use std::borrow::Cow;
-use std::io;
 use std::net::TcpListener;
 use std::num::NonZeroUsize;
 use std::os::unix::net::UnixListener;
