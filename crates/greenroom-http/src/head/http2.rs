@@ -5,12 +5,13 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Version};
 use super::{fields, request_line, target};
 use crate::{Limits, Reason, Refusal};
 
-/// Checks a request received over HTTP/2 or HTTP/3, already parsed, by the rules for one over HTTP/1.1:
-/// limits, target, `Host`, `Content-Length`, `Expect`, `CONNECT`.
+/// Checks a request received over HTTP/2 or HTTP/3, already parsed, by the rules for one over
+/// HTTP/1.1: limits, target, `Host`, `Content-Length`, `Expect`, `CONNECT`.
 ///
-/// `:authority` must be a host with an optional port (RFC 9113, 8.3.1; RFC 9114, 4.3.1). A `Host` beside it must
-/// name the same server and is rewritten to equal it, so that readers of either see one name.
-/// `is_extended` marks a `CONNECT` with a `:protocol` (RFC 8441, 4), whose target has a path.
+/// `:authority` must be a host with an optional port (RFC 9113, 8.3.1; RFC 9114, 4.3.1). A `Host`
+/// beside it must name the same server and is rewritten to equal it, so that readers of either see
+/// one name. `is_extended` marks a `CONNECT` with a `:protocol` (RFC 8441, 4), whose target has a
+/// path.
 ///
 /// # Errors
 ///

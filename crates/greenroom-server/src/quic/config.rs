@@ -23,7 +23,7 @@ const PING_INTERVAL: Duration = Duration::from_secs(10);
 /// The protocol by ALPN (RFC 9114, 3.1).
 pub(crate) const PROTOCOL: &[u8] = b"h3";
 
-/// What clients of QUIC may do, and the certificates that they get.
+/// The limits of clients of QUIC, and the certificates that they get.
 #[derive(Debug)]
 pub(crate) struct Config {
     tls: Tls,

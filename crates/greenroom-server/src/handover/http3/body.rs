@@ -27,7 +27,7 @@ pub(super) struct Pump {
     noted: Noted,
     pace: Pace,
     promised: Option<u64>,
-    /// What came with the head.
+    /// The part that came with the head.
     first: Option<Bytes>,
     /// The trailers, once the content has ended.
     trailers: Option<HeaderMap>,

@@ -123,7 +123,7 @@ async fn serve_streams<A: App>(
     }
 }
 
-/// What comes next on a connection.
+/// The next event of a connection.
 enum Next {
     Stream(Result<Option<Box<Resolver>>, ConnectionError>),
     Leaves { more: usize },
@@ -165,7 +165,7 @@ enum Verdict {
     Ends(Code),
 }
 
-/// How far a connection is with its leaving.
+/// The progress of a connection that leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Leaving {
     No,

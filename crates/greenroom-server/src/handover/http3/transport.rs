@@ -22,8 +22,8 @@ const READ_BYTES_MAX: usize = 64 * 1_024;
 /// Times that streams which nobody reads are looked at before others of the loop get their turn.
 const CHUNKS_MAX: usize = 16;
 
-/// Streams of one direction that h3 leaves unread, those of QPACK among them: what came on them would
-/// be held for as long as the connection is there.
+/// Streams of one direction that h3 leaves unread, those of QPACK among them: what came on them
+/// would be held for as long as the connection is there.
 type Unread = Rc<RefCell<Vec<quinn::RecvStream>>>;
 
 type Accepting<S> = Pin<Box<dyn Future<Output = Result<S, ConnectionError>>>>;
@@ -367,7 +367,7 @@ impl quic::RecvStream for RecvStream {
     }
 }
 
-/// What is left of a request that has its response needs not be sent (RFC 9114, 4.1).
+/// The rest of a request that has its response needs not be sent (RFC 9114, 4.1).
 impl Drop for RecvStream {
     fn drop(&mut self) {
         if self.is_ended {
