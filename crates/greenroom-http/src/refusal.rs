@@ -43,6 +43,9 @@ pub enum Reason {
     /// 9.3.6).
     #[error("CONNECT with a body")]
     Connect,
+    /// A field of connections of HTTP/1.1, over HTTP/3 (RFC 9114, 4.2).
+    #[error("a header field of HTTP/1.1 connections")]
+    ConnectionField,
     /// `Content-Length` that is not one decimal number (RFC 9110, 8.6).
     #[error("malformed Content-Length")]
     ContentLength,

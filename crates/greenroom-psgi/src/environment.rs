@@ -68,7 +68,10 @@ impl ConnectionEnvironment {
         let mut pairs = Vec::with_capacity(128);
         pair(&mut pairs, b"HTTPS", b"on");
         pair(&mut pairs, b"SSL_PROTOCOL", tls.version().as_bytes());
-        pair(&mut pairs, b"SSL_CIPHER", tls.cipher_suite().as_bytes());
+        let cipher_suite = tls.cipher_suite();
+        if !cipher_suite.is_empty() {
+            pair(&mut pairs, b"SSL_CIPHER", cipher_suite.as_bytes());
+        }
         pair(&mut pairs, b"SSL_CLIENT_VERIFY", verified);
         if let Some(name) = tls.server_name() {
             pair(&mut pairs, b"SSL_TLS_SNI", name.as_bytes());
@@ -227,6 +230,7 @@ fn protocol(version: Version) -> &'static [u8] {
     match version {
         Version::HTTP_10 => b"HTTP/1.0",
         Version::HTTP_2 => b"HTTP/2.0",
+        Version::HTTP_3 => b"HTTP/3.0",
         _ => b"HTTP/1.1",
     }
 }

@@ -14,6 +14,27 @@ pub enum Error {
         /// The system's error.
         source: io::Error,
     },
+    /// An address could not be bound for HTTP/3, which comes by UDP.
+    #[cfg(feature = "http3")]
+    #[error("cannot bind {address} for UDP, by which HTTP/3 comes: {source}")]
+    BindUdp {
+        /// The address.
+        address: Address,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// HTTP/3 is to be served, and there is no TLS at any address.
+    #[cfg(feature = "http3")]
+    #[error("HTTP/3 needs TLS: a certificate, and a TCP address that the server itself binds")]
+    Http3WithoutTls,
+    /// The thread that serves HTTP/3 could not be started.
+    #[cfg(feature = "http3")]
+    #[error("cannot start the thread of HTTP/3: {0}")]
+    StartHttp3(io::Error),
+    /// The provider of the cryptography has nothing for HTTP/3.
+    #[cfg(feature = "http3")]
+    #[error("the TLS of this server cannot serve HTTP/3: {0}")]
+    Http3(#[from] crate::TlsError),
     /// A text is no address to listen on.
     #[error(transparent)]
     Address(#[from] AddressError),
@@ -49,6 +70,10 @@ impl From<Error> for io::Error {
             Error::Bind { source, .. } | Error::Start { source, .. } | Error::Signals(source) => {
                 source.kind()
             }
+            #[cfg(feature = "http3")]
+            Error::BindUdp { source, .. } | Error::StartHttp3(source) => source.kind(),
+            #[cfg(feature = "http3")]
+            Error::Http3WithoutTls | Error::Http3(_) => io::ErrorKind::InvalidInput,
             Error::Address(_) | Error::Limit(_) | Error::NoAddress => io::ErrorKind::InvalidInput,
             Error::LoopPanicked { .. } => io::ErrorKind::Other,
         };

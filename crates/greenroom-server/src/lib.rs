@@ -6,6 +6,9 @@
 //!
 //! Most applications use this through the crate `greenroom`, which takes axum's routers.
 
+#[cfg(all(feature = "http3", not(any(feature = "aws-lc-rs", feature = "ring"))))]
+compile_error!("the feature http3 needs the feature aws-lc-rs or ring");
+
 mod access;
 mod address;
 mod addresses;
@@ -25,12 +28,15 @@ mod limits;
 mod listen;
 mod memory;
 mod proxies;
+#[cfg(feature = "http3")]
+mod quic;
 mod rejection;
 mod request_handle;
 mod server;
 mod settings;
 mod signals;
 mod strict;
+mod threads;
 #[cfg(feature = "tls")]
 mod tls;
 

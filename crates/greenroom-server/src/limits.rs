@@ -51,7 +51,9 @@ settings! {
 
         /// Handshakes of TLS that wait for their first step, on each loop; reset beyond.
         ///
-        /// Addresses take turns: one with many does not keep out another with few.
+        /// Addresses take turns: one with many does not keep out another with few. For HTTP/3 it is
+        /// the number of all that are not complete, an eighth of them of one address; refused
+        /// beyond.
         handshakes_max: usize as Number = 1_024, 1..=1 << 20;
 
         /// Time that a client may take for a body before its rate counts.
@@ -110,17 +112,19 @@ settings! {
         /// lower. A listener that was bound elsewhere has its own.
         backlog: u16 as Number = 4_096, 1..=32_767;
 
-        /// Streams at once on an HTTP/2 connection; refused by the protocol beyond.
+        /// Streams at once on a connection of HTTP/2 or HTTP/3; refused by the protocol beyond.
         ///
-        /// The default is the least that RFC 9113, 6.5.2 recommends.
+        /// The default is the least that RFC 9113, 6.5.2 and RFC 9114, 6.1 recommend. Over HTTP/3
+        /// there are 4,096 at most.
         streams_max: u32 as Number = 100, 1..=u32::MAX;
 
-        /// Size of responses that an HTTP/2 connection holds while its client does not take them.
+        /// Size of responses that a connection of HTTP/2 or HTTP/3 holds while its client does not
+        /// take them.
         ///
-        /// Over all its streams: 32 KiB a stream, and 1 KiB for each even where others hold the
-        /// rest. The application is asked for more when the client has taken some. What it has made
-        /// by then counts for no more than what was passed on of it: a body that is one piece is in
-        /// memory as a whole.
+        /// Over all its streams; over HTTP/2 32 KiB a stream, and 1 KiB for each even where others
+        /// hold the rest. The application is asked for more when the client has taken some. What it
+        /// has made by then counts for no more than what was passed on of it: a body that is one
+        /// piece is in memory as a whole.
         output_bytes_max: usize as Size = 262_144, 1..=usize::MAX;
 
         /// Connections at once of one address (of IPv6: of its /64); 429 beyond.

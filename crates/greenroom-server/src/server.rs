@@ -2,16 +2,13 @@
 
 use std::any::Any;
 use std::borrow::Cow;
-use std::io;
 use std::net::TcpListener;
 use std::num::NonZeroUsize;
 use std::os::unix::net::UnixListener;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread;
 
 use http::Extensions;
-use tokio::runtime::{Builder as Runtime, LocalOptions};
 use tokio::sync::{mpsc, watch};
 use tokio::task::{JoinHandle, JoinSet};
 
@@ -19,14 +16,17 @@ use crate::addresses::Addresses;
 use crate::app::App;
 use crate::challenges::Challenges;
 use crate::descriptors::raise_descriptor_limit;
-use crate::drain::{Aborted, Phase};
-use crate::event_loop::{Balance, Hooks, Loops, Member, Roster, loop_name, run};
+use crate::drain::Phase;
+use crate::event_loop::{Balance, Loops, Member, Roster, run};
 #[cfg(feature = "tls")]
 use crate::listen::Security;
 use crate::listen::{self, Accepted, Acceptor, InheritedSocket, Listener, ListenerSocket};
 use crate::memory::Memory;
+#[cfg(feature = "http3")]
+use crate::quic::{self, Endpoints, Quic};
 use crate::settings::{Settings, Speaks};
 use crate::signals::shutdown_on_signals;
+use crate::threads::start;
 use crate::{
     Address, AddressError, DrainReport, Error, HasSettings, Limits, LoopStatus, Rejection,
     RejectionBody, TrustedProxies,
@@ -192,6 +192,23 @@ impl ServerBuilder {
         self
     }
 
+    /// Serves HTTP/3 (RFC 9114), too, at each address where TLS is spoken and clients come by
+    /// themselves: not where proxies [announce](Self::listen_proxied) them, and not at
+    /// [inherited](Self::inherited) sockets, whose address others have, too. Default: off.
+    ///
+    /// The address is bound for UDP by [`bind`](Self::bind). The certificates and the limits are
+    /// those of the server, and responses over TLS tell clients of it (`Alt-Svc`, RFC 7838), unless
+    /// the application says something else. One thread, `quic`, has all datagrams and handshakes;
+    /// requests are served on the loops.
+    ///
+    /// Experimental: the library that speaks HTTP/3 calls itself so.
+    #[cfg(feature = "http3")]
+    #[must_use]
+    pub fn http3(mut self, on: bool) -> Self {
+        self.settings.http3 = on;
+        self
+    }
+
     /// Serves what `acceptor` accepts, too.
     #[must_use]
     pub fn acceptor(mut self, acceptor: impl Acceptor) -> Self {
@@ -293,7 +310,9 @@ impl ServerBuilder {
     /// # Errors
     ///
     /// [`Error::Address`] if a text is no address, [`Error::Limit`] if a limit is not allowed,
-    /// [`Error::NoAddress`] if there is no address, [`Error::Bind`] if one cannot be listened on.
+    /// [`Error::NoAddress`] if there is no address, [`Error::Bind`] if one cannot be listened on;
+    /// with HTTP/3, `Error::Http3WithoutTls` if there is no address for it, `Error::BindUdp` if one
+    /// cannot be bound, and `Error::Http3` if the provider of the cryptography cannot serve it.
     pub fn bind(mut self) -> Result<Server, Error> {
         if let Some(fault) = self.fault {
             return Err(fault.into());
@@ -302,6 +321,8 @@ impl ServerBuilder {
         raise_descriptor_limit();
         let (loops, backlog) = (self.loops.get(), self.settings.limits.backlog);
         let mut bound = Vec::new();
+        #[cfg(feature = "http3")]
+        let inherited = self.inherited.len();
         for (socket, is_proxied) in self.inherited {
             bound.push(vec![inherit(socket, is_proxied)?]);
         }
@@ -316,7 +337,10 @@ impl ServerBuilder {
                 .for_each(|listener| listener.security = Security::Tls);
         }
         for (address, speaks) in &self.addresses {
+            #[cfg(not(feature = "http3"))]
             let mut of_address = listen::bind(address, loops, backlog)?;
+            #[cfg(feature = "http3")]
+            let mut of_address = quic::listen(address, loops, &self.settings)?;
             for listener in &mut of_address {
                 listener.is_proxied = *speaks == Speaks::Proxied;
                 listener.security = self.settings.security(*speaks);
@@ -324,6 +348,8 @@ impl ServerBuilder {
             bound.push(of_address);
         }
         self.settings.https_port = https_port(&bound);
+        #[cfg(feature = "http3")]
+        let quic = Quic::bind(&bound[inherited..], &mut self.settings)?;
         let untaken_max = self.settings.limits.untaken_max();
         for listener in bound.iter().flatten() {
             listener.set_untaken_max(untaken_max);
@@ -342,6 +368,8 @@ impl ServerBuilder {
             listeners: deal(bound, loops),
             acceptors: self.acceptors,
             settings: Arc::new(self.settings),
+            #[cfg(feature = "http3")]
+            quic,
             handle: Handle {
                 phase: Arc::new(phase),
                 loops: Arc::default(),
@@ -396,6 +424,8 @@ pub struct Server {
     listeners: Vec<Vec<Listener>>,
     acceptors: Vec<Box<dyn Acceptor>>,
     settings: Arc<Settings>,
+    #[cfg(feature = "http3")]
+    quic: Option<Quic>,
     handle: Handle,
 }
 
@@ -499,7 +529,16 @@ impl Server {
     /// and if an acceptor panics.
     pub async fn serve<A: App>(self, app: A) -> Result<DrainReport, Error> {
         let _ended = self.abort_on_drop()?;
-        let (members, accepting) = self.begin();
+        let Begun {
+            members,
+            accepting,
+            #[cfg(feature = "http3")]
+            endpoints,
+        } = self.begin();
+        #[cfg(feature = "http3")]
+        let quic = endpoints.map(Endpoints::start).transpose();
+        #[cfg(feature = "http3")]
+        let quic = quic.map_err(Error::StartHttp3)?;
         let (tell, mut ended) = mpsc::channel(members.len());
         for member in members {
             start(app.clone(), member, tell.clone())?;
@@ -510,6 +549,8 @@ impl Server {
             while let Some(cut) = ended.recv().await {
                 report.aborted.extend(cut?);
             }
+            #[cfg(feature = "http3")]
+            quic::end(quic).await;
             Ok(report)
         };
         with_acceptors(accepting, loops).await
@@ -528,7 +569,14 @@ impl Server {
     /// When polled outside such a runtime, and if an [acceptor](ServerBuilder::acceptor) panics.
     pub async fn serve_local<A: App>(self, app: A) -> Result<DrainReport, Error> {
         let _ended = self.abort_on_drop()?;
-        let (members, accepting) = self.begin();
+        let Begun {
+            members,
+            accepting,
+            #[cfg(feature = "http3")]
+            endpoints,
+        } = self.begin();
+        #[cfg(feature = "http3")]
+        let quic = endpoints.map(Endpoints::start_local);
         let running: Vec<_> = members
             .into_iter()
             .map(|member| {
@@ -545,6 +593,8 @@ impl Server {
                 let cut = cut.map_err(|source| Error::Start { index, source })?;
                 report.aborted.extend(cut);
             }
+            #[cfg(feature = "http3")]
+            quic::end(quic).await;
             Ok(report)
         };
         with_acceptors(accepting, loops).await
@@ -559,9 +609,7 @@ impl Server {
         })
     }
 
-    /// Returns the state that each loop starts with, and the tasks of the acceptors, which end when
-    /// the server drains.
-    fn begin(self) -> (Vec<Member>, JoinSet<()>) {
+    fn begin(self) -> Begun {
         let loops = self.listeners.len();
         let balance = Balance::new(loops, self.settings.limits.connections_max);
         let balance = Arc::new(balance);
@@ -578,6 +626,15 @@ impl Server {
             };
             accepting.spawn(all.serve(acceptor));
         }
+        #[cfg(feature = "http3")]
+        let (endpoints, mut shaken) = match self.quic {
+            Some(quic) => {
+                let told = self.handle.phase.subscribe();
+                let (endpoints, inboxes) = quic.begin(&self.settings, &balance, loops, told);
+                (Some(endpoints), inboxes.into_iter())
+            }
+            None => (None, Vec::new().into_iter()),
+        };
         let parts = self.listeners.into_iter().zip(inboxes).enumerate();
         let members = parts
             .map(|(index, (listeners, inbox))| Member {
@@ -592,10 +649,27 @@ impl Server {
                 inbox,
                 others: others.clone(),
                 watch: None,
+                #[cfg(feature = "http3")]
+                shaken: shaken.next(),
             })
             .collect();
-        (members, accepting)
+        Begun {
+            members,
+            accepting,
+            #[cfg(feature = "http3")]
+            endpoints,
+        }
     }
+}
+
+/// A server that begins to serve.
+struct Begun {
+    /// The state that each loop starts with.
+    members: Vec<Member>,
+    /// The tasks of the acceptors, which end when the server drains.
+    accepting: JoinSet<()>,
+    #[cfg(feature = "http3")]
+    endpoints: Option<Endpoints>,
 }
 
 /// Awaits the end of the loops and of the acceptors, whose listeners are closed then. An acceptor
@@ -611,42 +685,6 @@ async fn with_acceptors(
     };
     let (report, ()) = tokio::try_join!(loops, accepting)?;
     Ok(report)
-}
-
-/// Starts a loop on a thread of its own, which tells how it ended.
-fn start<A: App>(
-    app: A,
-    member: Member,
-    tell: mpsc::Sender<Result<Vec<Aborted>, Error>>,
-) -> Result<(), Error> {
-    let index = member.index;
-    let failed = move |source| Error::Start { index, source };
-    let body = move || {
-        let run = AssertUnwindSafe(|| run_to_end(app, member).map_err(failed));
-        let ended = catch_unwind(run).unwrap_or(Err(Error::LoopPanicked { index }));
-        // Nobody listens if the server was dropped.
-        let _told = tell.blocking_send(ended);
-    };
-    thread::Builder::new()
-        .name(loop_name(index))
-        .spawn(body)
-        .map_err(failed)?;
-    Ok(())
-}
-
-fn run_to_end<A: App>(app: A, mut member: Member) -> io::Result<Vec<Aborted>> {
-    let hooks = Hooks::default();
-    let mut builder = Runtime::new_current_thread();
-    hooks.install(&mut builder);
-    let runtime = builder.enable_all().build_local(LocalOptions::default())?;
-    let entered = runtime.enter();
-    member.watch = app.watch_loop(&loop_name(member.index));
-    drop(entered);
-    member.watch.iter().for_each(|watch| hooks.connect(watch));
-    let cut = runtime.block_on(run(app, member));
-    // Blocking work of requests that were cut off must not hold up the end.
-    runtime.shutdown_background();
-    cut
 }
 
 /// An accepted connection goes from one loop's thread to another's.

@@ -1,6 +1,9 @@
 use std::any::Any;
 use std::sync::Arc;
 
+use http::HeaderValue;
+use http::header::{ALT_SVC, Entry, HeaderMap};
+
 use crate::challenges::Challenges;
 use crate::listen::Security;
 use crate::rejection::Rejections;
@@ -21,11 +24,16 @@ pub(crate) struct Settings {
     /// A value that the server's owner attached, for its handlers to find.
     pub(crate) attached: Option<Arc<dyn Any + Send + Sync>>,
     pub(crate) rejections: Rejections,
+    /// HTTP/3 is served, too.
+    #[cfg(feature = "http3")]
+    pub(crate) http3: bool,
     #[cfg(feature = "tls")]
     pub(crate) tls: Option<crate::Tls>,
     pub(crate) challenges: Challenges,
     /// Responses over TLS tell clients to use nothing else.
     pub(crate) is_strict: bool,
+    /// The field by which clients learn of HTTP/3 (RFC 7838, 3), if it is served.
+    pub(crate) alternative: Option<HeaderValue>,
     /// The port to which clients without TLS are sent on, if there is one.
     pub(crate) https_port: Option<u16>,
 }
@@ -52,6 +60,15 @@ impl Settings {
             return tls.takes_websockets_over_http2();
         }
         !is_tls
+    }
+
+    /// Tells clients of HTTP/3, unless the application says something.
+    pub(crate) fn tell_http3(&self, headers: &mut HeaderMap) {
+        if let Some(alternative) = &self.alternative
+            && let Entry::Vacant(entry) = headers.entry(ALT_SVC)
+        {
+            entry.insert(alternative.clone());
+        }
     }
 
     #[cfg_attr(

@@ -191,6 +191,8 @@ mod tests {
             ),
             ("greenroom serve --listen-plain :80", "is for TLS"),
             ("greenroom serve --client-ca a", "is for TLS"),
+            #[cfg(feature = "http3")]
+            ("greenroom serve --http3", "--http3 is for TLS"),
             ("greenroom serve --cert a", "there are 1 and 0"),
             (
                 "greenroom serve --cert a --key a --tls-self-signed",

@@ -53,6 +53,14 @@ pub(crate) struct TlsArgs {
     #[arg(long, env = "GREENROOM_CLIENT_CERT_OPTIONAL")]
     client_cert_optional: bool,
 
+    /// Serve HTTP/3, too, over UDP at the addresses that speak TLS; experimental
+    ///
+    /// Responses over TLS tell clients of it (Alt-Svc). It is not served with --proxy-protocol, nor
+    /// on sockets that were passed on.
+    #[cfg(feature = "http3")]
+    #[arg(long, env = "GREENROOM_HTTP3")]
+    pub(crate) http3: bool,
+
     #[command(flatten)]
     pub(crate) acme: AcmeArgs,
 
@@ -174,6 +182,8 @@ impl TlsArgs {
         }
         let said = [
             ("--client-ca", self.client_ca.is_some()),
+            #[cfg(feature = "http3")]
+            ("--http3", self.http3),
             ("--listen-plain", !self.listen_plain.is_empty()),
             ("--listen-redirecting", !self.listen_redirecting.is_empty()),
         ];

@@ -111,6 +111,10 @@ fn bind(
     if let Some(tls) = &secured.tls {
         builder = builder.tls(tls.clone());
     }
+    #[cfg(feature = "http3")]
+    {
+        builder = builder.http3(args.tls.http3);
+    }
     if let Some(loops) = args.loops {
         builder = builder.loops(loops);
     }

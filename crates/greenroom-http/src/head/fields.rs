@@ -172,17 +172,18 @@ impl<'a> Fields<'a> {
         Ok(())
     }
 
-    /// Checks `Host` against the version and the target (RFC 9112, 3.2 and 3.2.2; RFC 9113, 8.3.1).
+    /// Checks `Host` against the version and the target (RFC 9112, 3.2 and 3.2.2; RFC 9113, 8.3.1;
+    /// RFC 9114, 4.3.1).
     fn host_agrees(&self, uri: &Uri) -> Result<(), Reason> {
-        let is_http2 = self.version == Version::HTTP_2;
+        let is_multiplexed = self.version >= Version::HTTP_2;
         let Some(host) = self.host else {
             return match self.version {
                 Version::HTTP_10 => Ok(()),
-                _ if is_http2 && uri.authority().is_some() => Ok(()),
+                _ if is_multiplexed && uri.authority().is_some() => Ok(()),
                 _ => Err(Reason::HostMissing),
             };
         };
-        let scheme = uri.scheme_str().or(is_http2.then_some(""));
+        let scheme = uri.scheme_str().or(is_multiplexed.then_some(""));
         match (scheme, uri.authority()) {
             (Some(scheme), Some(name)) if !host::agrees(host, scheme, name.as_str()) => {
                 Err(Reason::HostDisagrees)

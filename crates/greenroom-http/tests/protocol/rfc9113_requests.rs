@@ -1,4 +1,4 @@
-//! RFC 9113, 8.3: requests over HTTP/2, already parsed.
+//! RFC 9113, 8.3, and RFC 9114, 4.2 and 4.3: requests over HTTP/2 and HTTP/3, already parsed.
 
 use greenroom_http::{Limits, Reason, check_http2};
 use http::header::HOST;
@@ -108,4 +108,39 @@ fn lengths_are_limited() {
     let fields = [("x", "y"); 101];
     assert_eq!(get(URI, &fields[..100]), Ok(None));
     assert_eq!(get(URI, &fields), Err(Reason::TooManyFields));
+}
+
+#[test]
+fn rfc9114_4_3_1_a_request_over_http3_is_held_to_the_same_rules() {
+    let get = |uri, fields: &[_]| {
+        let mut request = request("GET", uri, fields);
+        *request.version_mut() = Version::HTTP_3;
+        checked(request)
+    };
+    let host = get(URI, &[("host", "example.org:443")]);
+    assert_eq!(host, Ok(Some("example.org".to_owned())));
+    assert_eq!(get(URI, &[]), Ok(None));
+    let other = get(URI, &[("host", "evil.example")]);
+    assert_eq!(other, Err(Reason::HostDisagrees));
+    assert_eq!(get("/path", &[]), Err(Reason::HostMissing));
+}
+
+#[test]
+fn rfc9114_4_2_a_request_over_http3_has_no_field_of_connections() {
+    let get = |name, value| {
+        let mut request = request("GET", URI, &[(name, value)]);
+        *request.version_mut() = Version::HTTP_3;
+        checked(request)
+    };
+    for (name, value) in [
+        ("connection", "te"),
+        ("keep-alive", "1"),
+        ("proxy-connection", "close"),
+        ("transfer-encoding", "chunked"),
+        ("upgrade", "websocket"),
+        ("te", "gzip"),
+    ] {
+        assert_eq!(get(name, value), Err(Reason::ConnectionField), "{name}");
+    }
+    assert_eq!(get("te", "trailers"), Ok(None));
 }

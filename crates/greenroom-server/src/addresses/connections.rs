@@ -11,7 +11,7 @@ const RETRY_AFTER: u64 = 1;
 
 /// The number of connections of each owner. There are no more entries than connections.
 #[derive(Debug)]
-pub(super) struct Connections {
+pub(crate) struct Connections {
     counts: Mutex<HashMap<Owner, usize>>,
     each_max: usize,
 }
@@ -24,14 +24,14 @@ pub(crate) struct Place {
 }
 
 impl Connections {
-    pub(super) fn new(each_max: usize) -> Arc<Self> {
+    pub(crate) fn new(each_max: usize) -> Arc<Self> {
         Arc::new(Self {
             counts: Mutex::default(),
             each_max,
         })
     }
 
-    pub(super) fn take(self: &Arc<Self>, owner: Owner) -> Result<Place, TooMany> {
+    pub(crate) fn take(self: &Arc<Self>, owner: Owner) -> Result<Place, TooMany> {
         let mut counts = self.counts.lock();
         let count = counts.get(&owner).copied().unwrap_or(0);
         if count >= self.each_max {

@@ -9,6 +9,8 @@ use std::sync::Arc;
 use crate::Limits;
 use crate::proxies::TrustedProxies;
 use connections::Connections;
+#[cfg(feature = "http3")]
+pub(crate) use connections::Connections as Places;
 pub(crate) use connections::Place;
 use rates::Rates;
 

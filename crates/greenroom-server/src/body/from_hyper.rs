@@ -11,7 +11,7 @@ use tokio::time::{Instant, Sleep, sleep};
 use super::{BodyError, BodyPace, Open};
 use crate::Limits;
 
-/// State that a body that hyper receives shares with the task that responds to its request.
+/// State that a body of HTTP/2 or HTTP/3 shares with the task that responds to its request.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Noted {
     /// The server responds to this.
@@ -33,7 +33,7 @@ pub(crate) struct FromHyper {
 
 /// The time that the application has waited for the client, and the most that it will.
 #[derive(Debug)]
-struct Pace {
+pub(crate) struct Pace {
     grace: Duration,
     rate_min: u64,
     waited: Duration,
@@ -51,12 +51,7 @@ impl FromHyper {
             incoming,
             bytes_max: limits.body_bytes_max,
             received: 0,
-            pace: Pace {
-                grace: limits.body_grace,
-                rate_min: limits.body_rate_min,
-                waited: Duration::ZERO,
-                waiting: None,
-            },
+            pace: Pace::new(limits),
             noted,
             open,
         }
@@ -126,8 +121,17 @@ fn reason(error: &hyper::Error) -> BodyError {
 }
 
 impl Pace {
+    pub(crate) fn new(limits: &Limits) -> Self {
+        Self {
+            grace: limits.body_grace,
+            rate_min: limits.body_rate_min,
+            waited: Duration::ZERO,
+            waiting: None,
+        }
+    }
+
     /// Ready when the client was waited for longer than `received` bytes allow.
-    fn poll_over(&mut self, received: u64, cx: &mut Context<'_>) -> Poll<()> {
+    pub(crate) fn poll_over(&mut self, received: u64, cx: &mut Context<'_>) -> Poll<()> {
         let allowed = allowance(self.grace, self.rate_min, received).saturating_sub(self.waited);
         let (_, sleep) = self
             .waiting
@@ -135,7 +139,7 @@ impl Pace {
         sleep.as_mut().poll(cx)
     }
 
-    fn heard(&mut self) {
+    pub(crate) fn heard(&mut self) {
         if let Some((since, _)) = self.waiting.take() {
             self.waited += since.elapsed();
         }

@@ -12,6 +12,8 @@ use bytes::Bytes;
 use http::StatusCode;
 use http_body::{Body, Frame, SizeHint};
 
+#[cfg(feature = "http3")]
+pub(crate) use from_hyper::Pace;
 pub(crate) use from_hyper::{FromHyper, Noted, allowance};
 pub(crate) use intake::{Intake, Open};
 pub use pace::BodyPace;

@@ -17,6 +17,7 @@ use super::{Connection, Outcome, Scratch, Turn};
 use crate::access;
 use crate::app::App;
 use crate::failure;
+use crate::proxies::Sender;
 use crate::rejection::Rejection;
 use crate::request_handle::during;
 use crate::strict::be_strict;
@@ -143,6 +144,9 @@ impl<A: App> Connection<A> {
         take_over_reason(response.extensions_mut());
         if self.home.settings.is_strict && self.socket.is_tls() {
             be_strict(response.headers_mut());
+        }
+        if self.socket.is_tls() && self.sender == Sender::Client {
+            self.home.settings.tell_http3(response.headers_mut());
         }
         let mut context = self.home.context.borrow_mut();
         self.http

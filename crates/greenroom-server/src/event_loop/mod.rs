@@ -11,6 +11,8 @@ mod lag;
 mod permits;
 mod registry;
 mod run;
+#[cfg(feature = "http3")]
+mod shaken;
 mod watching;
 mod wheel;
 

@@ -15,6 +15,8 @@ use crate::app::{App, LoopWatch};
 use crate::drain::{Aborted, Phase};
 use crate::listen::{Accepted, Listener};
 use crate::memory::Memory;
+#[cfg(feature = "http3")]
+use crate::quic::Shaken;
 use crate::settings::Settings;
 
 /// Time that aborted connections may take to end.
@@ -35,6 +37,9 @@ pub(crate) struct Member {
     /// The inboxes of all loops, by index.
     pub(crate) others: Vec<mpsc::Sender<Accepted>>,
     pub(crate) watch: Option<Arc<dyn LoopWatch>>,
+    /// Connections of HTTP/3, if it is served.
+    #[cfg(feature = "http3")]
+    pub(crate) shaken: Option<mpsc::Receiver<Shaken>>,
 }
 
 /// Serves until the server is drained, and returns the requests that were aborted.
@@ -45,10 +50,15 @@ pub(crate) async fn run<A: App>(app: A, mut member: Member) -> io::Result<Vec<Ab
     let listeners: io::Result<Vec<_>> = member.listeners.drain(..).map(watched).collect();
     let ticking = tokio::task::spawn_local(tick(Rc::clone(&home)));
     let probing = tokio::task::spawn_local(Rc::clone(&home).probe());
-    let accepting: Vec<_> = listeners?
+    let accepting = listeners?
         .into_iter()
-        .map(|listener| tokio::task::spawn_local(accept_or_say(Rc::clone(&home), listener)))
-        .collect();
+        .map(|listener| tokio::task::spawn_local(accept_or_say(Rc::clone(&home), listener)));
+    #[cfg(feature = "http3")]
+    let accepting = accepting.chain(member.shaken.take().map(|inbox| {
+        let receiving = super::shaken::receive(Rc::clone(&home), inbox);
+        tokio::task::spawn_local(receiving)
+    }));
+    let accepting: Vec<_> = accepting.collect();
     receive(&home, &mut member).await;
     for task in accepting {
         if let Err(error) = task.await {

@@ -1,9 +1,11 @@
-//! Connections that hyper serves: HTTP/2 with prior knowledge, and requests to upgrade.
+//! Connections that others serve: HTTP/2 and requests to upgrade by hyper, HTTP/3 by h3.
 //!
 //! They keep our limits, count as connections of their loop, and take part in its drain.
 
 mod body;
 mod http2;
+#[cfg(feature = "http3")]
+pub(crate) mod http3;
 mod in_flight;
 mod io;
 mod length;

@@ -1,3 +1,4 @@
+use std::cell::Cell;
 use std::net::SocketAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
@@ -7,7 +8,7 @@ use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use greenroom_http::{FieldNames, Refusal, check_http2};
-use http::{HeaderValue, Method, Request, Response, StatusCode, Uri};
+use http::{HeaderValue, Method, Request, Response, StatusCode, Uri, Version};
 use http_body::Body;
 use hyper::body::Incoming;
 use pin_project_lite::pin_project;
@@ -36,6 +37,8 @@ pub(super) struct Requests<A: App> {
     peer: Option<SocketAddr>,
     sender: Sender,
     is_strict: bool,
+    /// Clients are told of HTTP/3, if it is served.
+    tells_http3: bool,
     /// Those of an HTTP/2 connection, and what is taken of their bodies.
     streams: Option<(Rc<Streams>, Arc<Intake>)>,
     /// The line of a connection that may become a tunnel; it takes the request's name.
@@ -64,12 +67,14 @@ impl<A: App> Requests<A> {
         is_tls: bool,
     ) -> Self {
         let proxies = &home.settings.trusted_proxies;
+        let sender = proxies.sender(peer);
         Self {
             home: Rc::clone(home),
             service,
             peer,
-            sender: proxies.sender(peer),
+            sender,
             is_strict: is_tls && home.settings.is_strict,
+            tells_http3: is_tls && sender == Sender::Client,
             streams: None,
             entry: None,
             line: None,
@@ -87,6 +92,13 @@ impl<A: App> Requests<A> {
         self
     }
 
+    /// For a connection of HTTP/3.
+    #[cfg(feature = "http3")]
+    pub(super) fn of_http3(mut self) -> Self {
+        self.tells_http3 = false;
+        self
+    }
+
     /// For a connection that may become a tunnel.
     pub(super) fn of_tunnel(mut self, entry: Arc<Entry>, line: Arc<Line>, names: Names) -> Self {
         self.entry = Some(entry);
@@ -96,7 +108,7 @@ impl<A: App> Requests<A> {
     }
 
     /// Collects what the log says of a request, and puts its client into its extensions.
-    fn about(&self, request: &mut Request<Incoming>) -> About {
+    fn about<B>(&self, request: &mut Request<B>) -> About {
         let proxies = &self.home.settings.trusted_proxies;
         let client = proxies.tell(self.sender, self.peer, request);
         About {
@@ -111,8 +123,8 @@ impl<A: App> Requests<A> {
         }
     }
 
-    /// Holds a request that came over HTTP/2 to the rules for all.
-    fn check(&self, request: &mut Request<Incoming>) -> Result<(), Refusal> {
+    /// Holds a request that came over HTTP/2 or HTTP/3 to the rules for all.
+    fn check<B>(&self, request: &mut Request<B>) -> Result<(), Refusal> {
         let is_extended = request.extensions().get::<hyper::ext::Protocol>().is_some();
         let limits = self.home.settings.limits.http();
         check_http2(request, is_extended, &limits)
@@ -139,6 +151,7 @@ impl<A: App> Requests<A> {
             state,
             noted: None,
             is_strict: self.is_strict,
+            tells_http3: self.tells_http3,
             home: Rc::clone(&self.home),
             line: self.line.clone(),
             names: self.names.clone(),
@@ -193,7 +206,7 @@ fn target_of(uri: &Uri) -> Bytes {
 }
 
 /// Bytes of a request's head, without what stands between its fields.
-fn head_bytes(request: &Request<Incoming>) -> usize {
+pub(super) fn head_bytes<B>(request: &Request<B>) -> usize {
     let fields = request.headers().iter();
     let fields = fields.map(|(name, value)| name.as_str().len() + value.len());
     let target = request.uri().path_and_query();
@@ -205,11 +218,43 @@ impl<A: App> hyper::service::Service<Request<Incoming>> for Requests<A> {
     type Error = BoxError;
     type Future = Responding<A>;
 
-    fn call(&self, mut request: Request<Incoming>) -> Responding<A> {
+    fn call(&self, request: Request<Incoming>) -> Responding<A> {
+        let stream = self.streams.as_ref().map(|(streams, _)| streams.begin());
+        self.begin(request, stream, |request| self.translate(request))
+    }
+}
+
+impl<A: App> Requests<A> {
+    /// Returns the response to a request that came over HTTP/3; `is_cut` stays `true` until it is
+    /// whole.
+    #[cfg(feature = "http3")]
+    pub(super) fn respond(
+        &self,
+        request: Request<RequestBody>,
+        noted: Option<Noted>,
+        is_cut: Rc<Cell<bool>>,
+    ) -> Responding<A> {
+        let mut responding = self.begin(request, None, |mut request| {
+            if let Some(noted) = &noted {
+                request.extensions_mut().insert(noted.pace.clone());
+            }
+            (request, noted)
+        });
+        if let Some(under_way) = &mut responding.under_way {
+            under_way.is_cut = Some(is_cut);
+        }
+        responding
+    }
+
+    fn begin<B>(
+        &self,
+        mut request: Request<B>,
+        stream: Option<Rc<Stream>>,
+        translate: impl FnOnce(Request<B>) -> (Request<RequestBody>, Option<Noted>),
+    ) -> Responding<A> {
         self.home.count_poll();
         self.home.meter.count_request();
-        let stream = self.streams.as_ref().map(|(streams, _)| streams.begin());
-        if stream.is_some()
+        if request.version() >= Version::HTTP_2
             && let Err(refusal) = self.check(&mut request)
         {
             return self.refuse(refusal, request.method(), stream);
@@ -230,6 +275,7 @@ impl<A: App> hyper::service::Service<Request<Incoming>> for Requests<A> {
             about,
             peer: self.peer,
             stream: stream.clone(),
+            is_cut: None,
             _line: line,
         });
         if let Some(declined) = declined {
@@ -238,7 +284,7 @@ impl<A: App> hyper::service::Service<Request<Incoming>> for Requests<A> {
                 ..self.responding(State::Declined { declined }, stream)
             };
         }
-        let (request, noted) = self.translate(request);
+        let (request, noted) = translate(request);
         let request = Some(request);
         Responding {
             noted,
@@ -253,6 +299,8 @@ pub(super) struct UnderWay {
     about: About,
     peer: Option<SocketAddr>,
     stream: Option<Rc<Stream>>,
+    /// Of HTTP/3.
+    is_cut: Option<Rc<Cell<bool>>>,
     _line: Option<Entry>,
 }
 
@@ -264,10 +312,10 @@ impl UnderWay {
 
 impl Drop for UnderWay {
     fn drop(&mut self) {
-        self.about.cut = self
-            .stream
-            .as_ref()
-            .is_some_and(|stream| stream.is_given_up());
+        let stream = self.stream.as_ref();
+        let is_given_up = stream.is_some_and(|stream| stream.is_given_up());
+        let is_cut = self.is_cut.as_ref().is_some_and(|is_cut| is_cut.get());
+        self.about.cut = is_given_up || is_cut;
         access::log(&self.about, self.peer);
     }
 }
@@ -280,6 +328,7 @@ pin_project! {
         state: State<A>,
         noted: Option<Noted>,
         is_strict: bool,
+        tells_http3: bool,
         home: Rc<Loop<A>>,
         line: Option<Arc<Line>>,
         names: Option<Names>,
@@ -385,6 +434,9 @@ impl<A: App> Responding<A> {
         }
         if *this.is_strict {
             be_strict(response.headers_mut());
+        }
+        if *this.tells_http3 {
+            this.home.settings.tell_http3(response.headers_mut());
         }
         let spelled = response.extensions_mut().remove::<FieldNames>();
         if let (Some(names), Some(spelled)) = (this.names, spelled) {

@@ -260,7 +260,7 @@ impl Tls {
         self.0.config.read().certificates.of_name(name).is_some()
     }
 
-    pub(super) fn config(&self) -> Arc<ServerConfig> {
+    pub(crate) fn config(&self) -> Arc<ServerConfig> {
         Arc::clone(&self.0.config.read().config)
     }
 }

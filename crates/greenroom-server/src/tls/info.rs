@@ -11,7 +11,7 @@ const PEM_LINE_LETTERS: usize = 64;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TlsInfo {
     version: ProtocolVersion,
-    cipher_suite: CipherSuite,
+    cipher_suite: Option<CipherSuite>,
     server_name: Option<String>,
     alpn_protocol: Option<Vec<u8>>,
     client_certificates: Vec<CertificateDer<'static>>,
@@ -26,11 +26,27 @@ impl TlsInfo {
             version: connection
                 .protocol_version()
                 .unwrap_or(ProtocolVersion::TLSv1_2),
-            cipher_suite: suite.map_or(CipherSuite::Unknown(0), |suite| suite.suite()),
+            cipher_suite: suite.map(|suite| suite.suite()),
             server_name,
             alpn_protocol: connection.alpn_protocol().map(<[u8]>::to_vec),
             client_certificates: certificates.to_vec(),
             is_resumed: connection.handshake_kind() == Some(HandshakeKind::Resumed),
+        }
+    }
+
+    /// Of a connection of QUIC, which has TLS 1.3 always.
+    #[cfg(feature = "http3")]
+    pub(crate) fn of_quic(
+        server_name: Option<String>,
+        client_certificates: Vec<CertificateDer<'static>>,
+    ) -> Self {
+        Self {
+            version: ProtocolVersion::TLSv1_3,
+            cipher_suite: None,
+            server_name,
+            alpn_protocol: Some(crate::quic::PROTOCOL.to_vec()),
+            client_certificates,
+            is_resumed: false,
         }
     }
 
@@ -43,12 +59,13 @@ impl TlsInfo {
         }
     }
 
-    /// Returns the cipher suite as IANA names it, such as `TLS_AES_128_GCM_SHA256`.
+    /// Returns the cipher suite as IANA names it, such as `TLS_AES_128_GCM_SHA256`; nothing over
+    /// HTTP/3, where it is not known.
     #[must_use]
     pub fn cipher_suite(&self) -> String {
-        let name = format!("{:?}", self.cipher_suite);
+        let name = self.cipher_suite.map(|suite| format!("{suite:?}"));
         // rustls' names of the suites of TLS 1.3 begin with the version.
-        name.replacen("TLS13_", "TLS_", 1)
+        name.unwrap_or_default().replacen("TLS13_", "TLS_", 1)
     }
 
     /// Returns the name of the host that the client asked for (RFC 6066, 3), if it named one.
@@ -86,7 +103,8 @@ impl TlsInfo {
         Some(pem)
     }
 
-    /// Returns `true` if the connection resumed an earlier one's session.
+    /// Returns `true` if the connection resumed an earlier one's session; over HTTP/3 it is not
+    /// known, and this is `false`.
     #[must_use]
     pub fn is_resumed(&self) -> bool {
         self.is_resumed

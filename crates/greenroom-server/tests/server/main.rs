@@ -20,6 +20,8 @@ mod http2_heads;
 mod http2_limits;
 mod http2_memory;
 mod http2_pace;
+#[cfg(feature = "http3")]
+mod http3;
 mod informational;
 mod lag;
 mod leaving;

@@ -76,6 +76,15 @@ macro_rules! setters {
             self
         }
 
+        /// Serves HTTP/3, too, where TLS is spoken; experimental. Default: off. Needs the feature
+        /// `http3`. See
+        /// [`greenroom_server::ServerBuilder::http3`].
+        #[cfg(feature = "http3")]
+        pub fn http3(mut self, on: bool) -> Self {
+            self.settings.server = self.settings.server.http3(on);
+            self
+        }
+
         /// Sets the key of a request's client, for stages to be fair between clients; by default,
         /// it is the address that the request came from ([`ClientAddr`](crate::ClientAddr)). The
         /// key is computed for each request, before the application; placements with a

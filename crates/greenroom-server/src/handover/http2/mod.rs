@@ -27,6 +27,8 @@ use crate::event_loop::{Loop, NEVER, Notice, Permit, Tick, tick_after};
 use input::{INPUT_BYTES_MAX, Input};
 use io::{Noted, Seen};
 use owed::Obstacle;
+#[cfg(feature = "http3")]
+pub(super) use owed::Owed;
 use streams::STREAM_BYTES_MAX;
 pub(super) use streams::{Stream, Streams};
 

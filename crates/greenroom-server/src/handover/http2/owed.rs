@@ -17,7 +17,7 @@ pub(super) enum Obstacle {
 
 /// Bytes held for a client, of a stream or of all, and the time by which it is behind with them.
 #[derive(Debug)]
-pub(super) struct Owed {
+pub(in crate::handover) struct Owed {
     held: Cell<usize>,
     /// Bytes that the client took.
     taken: Cell<u64>,
@@ -27,7 +27,7 @@ pub(super) struct Owed {
 }
 
 impl Owed {
-    pub(super) fn new(now: Tick) -> Self {
+    pub(in crate::handover) fn new(now: Tick) -> Self {
         Self {
             held: Cell::new(0),
             taken: Cell::new(0),
@@ -36,24 +36,24 @@ impl Owed {
         }
     }
 
-    pub(super) fn held(&self) -> usize {
+    pub(in crate::handover) fn held(&self) -> usize {
         self.held.get()
     }
 
-    pub(super) fn hold(&self, bytes: usize) {
+    pub(in crate::handover) fn hold(&self, bytes: usize) {
         self.held.set(self.held.get() + bytes);
     }
 
-    pub(super) fn release(&self, bytes: usize) {
+    pub(in crate::handover) fn release(&self, bytes: usize) {
         self.held.set(self.held.get() - bytes);
     }
 
-    pub(super) fn note_taken(&self, bytes: usize) {
+    pub(in crate::handover) fn note_taken(&self, bytes: usize) {
         self.taken.set(self.taken.get() + bytes as u64);
     }
 
     /// Counts what was taken, and the time up to `now` if it is the client that was waited for.
-    pub(super) fn settle(&self, now: Tick, counts: bool, rate_min: u64) {
+    pub(in crate::handover) fn settle(&self, now: Tick, counts: bool, rate_min: u64) {
         let ticks = now - self.since.replace(now);
         let waited = if counts && self.held.get() > 0 {
             TICK * ticks
@@ -67,13 +67,13 @@ impl Owed {
 
     /// Returns the tick at which a client that takes nothing more is given up, if settled at this
     /// one.
-    pub(super) fn taken_until(&self, write_timeout: Duration) -> Tick {
+    pub(in crate::handover) fn taken_until(&self, write_timeout: Duration) -> Tick {
         tick_after(self.since.get(), self.taking.get().left(write_timeout))
     }
 
     /// Returns `true` if the client is behind by `write_timeout`; a tick more, since it may have
     /// begun late in the first that was counted.
-    pub(super) fn is_behind_by(&self, write_timeout: Duration) -> bool {
+    pub(in crate::handover) fn is_behind_by(&self, write_timeout: Duration) -> bool {
         let time = write_timeout.saturating_add(TICK);
         self.taking.get().is_behind_by(time)
     }

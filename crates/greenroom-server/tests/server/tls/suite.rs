@@ -7,6 +7,7 @@ use crate::over::OVER_TLS;
 /// Tests of what is below TLS, or of a server that the test starts without it.
 const WITHOUT_TLS: &[&str] = &[
     "acceptors::",
+    "http3::",
     "listening::",
     "proxied::",
     "so_it_is_with_a_unix_socket",

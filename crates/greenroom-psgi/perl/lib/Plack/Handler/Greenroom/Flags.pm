@@ -33,6 +33,7 @@ our %VALUE = (
     'handshakes-max'            => 'NUMBER',
     'head-bytes-max'            => 'SIZE',
     'head-timeout'              => 'TIME',
+    'http3'                     => '',
     'keep-alive-timeout'        => 'TIME',
     'key'                       => 'FILE',
     'listen-plain'              => 'ADDRESS',

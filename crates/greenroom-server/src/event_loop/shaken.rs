@@ -1,0 +1,60 @@
+//! Connections of QUIC whose handshake is over.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
+
+use h3::error::Code;
+use tokio::sync::mpsc;
+
+use super::Loop;
+use crate::app::App;
+use crate::connection::message;
+use crate::drain::Phase;
+use crate::handover::http3::{self, Quic};
+use crate::quic::Shaken;
+
+/// Serves connections until the server drains; then those that were already waiting.
+pub(super) async fn receive<A: App>(home: Rc<Loop<A>>, mut inbox: mpsc::Receiver<Shaken>) {
+    let mut told = home.told.clone();
+    loop {
+        let shaken = tokio::select! {
+            biased;
+            _ = told.wait_for(|phase| *phase != Phase::Serving) => break,
+            shaken = inbox.recv() => shaken,
+        };
+        match shaken {
+            Some(shaken) => take_over(&home, shaken),
+            None => return,
+        }
+    }
+    inbox.close();
+    while let Some(shaken) = inbox.recv().await {
+        take_over(&home, shaken);
+    }
+}
+
+/// Serves a connection that was counted as ours by the endpoint.
+fn take_over<A: App>(home: &Rc<Loop<A>>, shaken: Shaken) {
+    home.permits.balance.remove(home.index);
+    let peer = shaken.info.peer;
+    let served = catch_unwind(AssertUnwindSafe(|| begin(home, shaken)));
+    if let Err(panic) = served {
+        let panic = message(panic.as_ref());
+        tracing::error!(panic, ?peer, "serving a connection panicked; closing it");
+    }
+}
+
+fn begin<A: App>(home: &Rc<Loop<A>>, shaken: Shaken) {
+    let Shaken { connection, info } = shaken;
+    let Ok(place) = home.addresses.connect(info.peer.map(|peer| peer.ip())) else {
+        home.meter.count_declined("address_connections");
+        return http3::close(&connection, Code::H3_EXCESSIVE_LOAD);
+    };
+    let quic = Quic {
+        connection,
+        service: home.app.connect(&info),
+        peer: info.peer,
+        permit: home.permits.acquire(place),
+    };
+    tokio::task::spawn_local(http3::serve(Rc::clone(home), quic));
+}

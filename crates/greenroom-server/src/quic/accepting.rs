@@ -1,0 +1,163 @@
+use std::cell::{Cell, RefCell};
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use quinn::crypto::rustls::HandshakeData;
+use quinn::{Connecting, Connection, Endpoint, Incoming};
+use rustls::pki_types::CertificateDer;
+use tokio::sync::{mpsc, watch};
+use tokio::task::yield_now;
+use tokio::time::timeout;
+
+use super::{Config, Endpoints, Shaken};
+use crate::addresses::{Owner, Place, Places};
+use crate::drain::Phase;
+use crate::event_loop::{Balance, Pressure};
+use crate::settings::Settings;
+use crate::{ConnectionInfo, TlsInfo};
+
+/// Handshakes under way from which on a client must show first that it is where it says (RFC 9000,
+/// 8.1.2): up to there a client gets its answer one round trip sooner.
+const UNVALIDATED_MAX: usize = 64;
+/// Divisor of the handshakes at once for those of one address: an eighth.
+const ADDRESS_SHARE: usize = 8;
+/// The code with which a connection is closed for which there is no room (RFC 9114, 8.1:
+/// `H3_EXCESSIVE_LOAD`).
+const EXCESSIVE_LOAD: u32 = 0x107;
+
+/// The handshakes of a server's endpoints.
+pub(super) struct Accepting {
+    config: RefCell<Config>,
+    settings: Arc<Settings>,
+    balance: Arc<Balance>,
+    inboxes: Vec<mpsc::Sender<Shaken>>,
+    told: watch::Receiver<Phase>,
+    /// Handshakes under way, in all and by address.
+    under_way: Cell<usize>,
+    places: Arc<Places>,
+}
+
+/// A handshake under way, until it is dropped.
+struct Handshake {
+    accepting: Rc<Accepting>,
+    _place: Place,
+}
+
+impl Accepting {
+    pub(super) fn new(endpoints: Endpoints) -> Self {
+        let limits = &endpoints.settings.limits;
+        Self {
+            places: Places::new(limits.handshakes_max.div_ceil(ADDRESS_SHARE)),
+            config: RefCell::new(endpoints.config),
+            settings: endpoints.settings,
+            balance: endpoints.balance,
+            inboxes: endpoints.inboxes,
+            told: endpoints.told,
+            under_way: Cell::new(0),
+        }
+    }
+
+    /// Takes new connections; while the server drains, it refuses them.
+    pub(super) async fn serve(self: Rc<Self>, endpoint: Endpoint) {
+        while let Some(incoming) = endpoint.accept().await {
+            self.consider(incoming, &endpoint);
+            // Its first step was taken. What is ready beside it waits for one at most.
+            yield_now().await;
+        }
+    }
+
+    /// Begins a handshake, if there is room for one. Who is refused knows at once, and comes by
+    /// TCP, where those that are too many wait.
+    fn consider(self: &Rc<Self>, incoming: Incoming, endpoint: &Endpoint) {
+        if self.balance.is_full() {
+            self.balance.want_room_of_all();
+            return incoming.refuse();
+        }
+        let least = self.balance.choose(0, true);
+        let is_behind = self.balance.pressure(least) == Pressure::Over;
+        let under_way = self.under_way.get();
+        let is_busy = under_way >= self.settings.limits.handshakes_max;
+        if *self.told.borrow() != Phase::Serving || is_behind || is_busy {
+            return incoming.refuse();
+        }
+        if under_way >= UNVALIDATED_MAX && !incoming.remote_address_validated() {
+            // It can be, since the address is not validated.
+            let _sent = incoming.retry();
+            return;
+        }
+        let peer = incoming.remote_address();
+        let Ok(place) = self.places.take(Owner::of(peer.ip())) else {
+            return incoming.refuse();
+        };
+        let config = self.config.borrow_mut().current();
+        match incoming.accept_with(config) {
+            Ok(connecting) => {
+                let handshake = Handshake::begin(self, place);
+                let local = endpoint.local_addr().ok();
+                tokio::task::spawn_local(handshake.complete(connecting, local));
+            }
+            Err(error) => tracing::debug!(%error, %peer, "a handshake failed"),
+        }
+    }
+
+    /// Gives a connection to the loop that has the fewest.
+    fn give(&self, shaken: Shaken) {
+        let chosen = self.balance.choose(0, true);
+        // Counted first, as a connection that one loop passes on to another is.
+        self.balance.add(chosen);
+        if let Err(refused) = self.inboxes[chosen].try_send(shaken) {
+            self.balance.remove(chosen);
+            let connection = refused.into_inner().connection;
+            connection.close(EXCESSIVE_LOAD.into(), b"no loop takes it");
+        }
+    }
+}
+
+impl Handshake {
+    fn begin(accepting: &Rc<Accepting>, place: Place) -> Self {
+        accepting.under_way.set(accepting.under_way.get() + 1);
+        Self {
+            accepting: Rc::clone(accepting),
+            _place: place,
+        }
+    }
+
+    async fn complete(self, connecting: Connecting, local: Option<SocketAddr>) {
+        let peer = connecting.remote_address();
+        let time = self.accepting.settings.limits.handshake_timeout;
+        match timeout(time, connecting).await {
+            Ok(Ok(connection)) => {
+                let info = info(&connection, local);
+                self.accepting.give(Shaken { connection, info });
+            }
+            Ok(Err(error)) => tracing::debug!(%error, %peer, "a handshake failed"),
+            Err(_elapsed) => tracing::debug!(%peer, "a handshake was not complete in time"),
+        }
+    }
+}
+
+impl Drop for Handshake {
+    fn drop(&mut self) {
+        let under_way = &self.accepting.under_way;
+        under_way.set(under_way.get() - 1);
+    }
+}
+
+fn info(connection: &Connection, bound: Option<SocketAddr>) -> ConnectionInfo {
+    let peer = connection.remote_address();
+    let mut local = bound.unwrap_or_else(|| SocketAddr::from(([0, 0, 0, 0], 0)));
+    if let Some(ip) = connection.local_ip() {
+        local.set_ip(ip);
+    }
+    let mut info = ConnectionInfo::new(Some(peer), local.into());
+    let agreed = connection.handshake_data();
+    let agreed = agreed.and_then(|agreed| agreed.downcast::<HandshakeData>().ok());
+    let shown = connection.peer_identity();
+    let shown = shown.and_then(|shown| shown.downcast::<Vec<CertificateDer<'static>>>().ok());
+    info.tls = Some(Arc::new(TlsInfo::of_quic(
+        agreed.and_then(|agreed| agreed.server_name),
+        shown.map(|shown| *shown).unwrap_or_default(),
+    )));
+    info
+}

@@ -1,0 +1,93 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use quinn::crypto::rustls::QuicServerConfig;
+use quinn::{IdleTimeout, ServerConfig, TransportConfig, VarInt};
+
+use crate::{Limits, Tls, TlsError};
+
+/// Bytes of requests' bodies that a client may send before the application takes them: of all the
+/// streams of a connection.
+pub(crate) const INPUT_BYTES_MAX: u32 = 1_024 * 1_024;
+/// The same of one stream.
+pub(crate) const STREAM_BYTES_MAX: u32 = 256 * 1_024;
+/// Streams of one direction that a client may have open: the three that HTTP/3 has, and some of
+/// kinds that are not known.
+const UNIDIRECTIONAL_MAX: u32 = 8;
+/// Most streams at once, whatever `streams_max` says: each costs something before it is there.
+const STREAMS_CEILING: u32 = 4_096;
+/// Time after which a client is gone that says nothing, not even that it is there.
+const SILENCE_MAX: Duration = Duration::from_secs(30);
+/// Time after which a client is asked whether it is there.
+const PING_INTERVAL: Duration = Duration::from_secs(10);
+/// The protocol by ALPN (RFC 9114, 3.1).
+pub(crate) const PROTOCOL: &[u8] = b"h3";
+
+/// The limits of clients of QUIC, and the certificates that they get.
+#[derive(Debug)]
+pub(crate) struct Config {
+    tls: Tls,
+    /// The settings of TLS that `current` was made of.
+    made_of: Arc<rustls::ServerConfig>,
+    current: Arc<ServerConfig>,
+}
+
+impl Config {
+    /// # Errors
+    ///
+    /// If the provider has nothing for QUIC, which needs AES-128 (RFC 9001, 5.2).
+    pub(crate) fn new(tls: &Tls, limits: &Limits) -> Result<Self, TlsError> {
+        let made_of = tls.config();
+        let mut config = ServerConfig::with_crypto(crypto(&made_of)?);
+        config.transport = Arc::new(transport(limits));
+        config
+            .max_incoming(limits.handshakes_max)
+            .incoming_buffer_size(u64::from(STREAM_BYTES_MAX))
+            .incoming_buffer_size_total(u64::from(16 * INPUT_BYTES_MAX));
+        Ok(Self {
+            tls: tls.clone(),
+            made_of,
+            current: Arc::new(config),
+        })
+    }
+
+    /// Returns what holds for a new connection: certificates may have been read again.
+    pub(super) fn current(&mut self) -> Arc<ServerConfig> {
+        let now = self.tls.config();
+        if !Arc::ptr_eq(&now, &self.made_of) {
+            match crypto(&now) {
+                Ok(crypto) => Arc::make_mut(&mut self.current).crypto = crypto,
+                Err(error) => tracing::error!(%error, "HTTP/3 keeps its certificates"),
+            }
+            self.made_of = now;
+        }
+        Arc::clone(&self.current)
+    }
+}
+
+fn crypto(tls: &rustls::ServerConfig) -> Result<Arc<QuicServerConfig>, TlsError> {
+    let mut tls = tls.clone();
+    tls.alpn_protocols = vec![PROTOCOL.to_vec()];
+    let crypto = QuicServerConfig::try_from(tls);
+    let crypto = crypto.map_err(|error| rustls::Error::General(error.to_string()))?;
+    Ok(Arc::new(crypto))
+}
+
+fn transport(limits: &Limits) -> TransportConfig {
+    let mut transport = TransportConfig::default();
+    transport
+        .max_concurrent_bidi_streams(limits.streams_max.min(STREAMS_CEILING).into())
+        .max_concurrent_uni_streams(UNIDIRECTIONAL_MAX.into())
+        .stream_receive_window(STREAM_BYTES_MAX.into())
+        .receive_window(INPUT_BYTES_MAX.into())
+        .send_window(limits.output_bytes_max as u64)
+        .max_idle_timeout(Some(idle_timeout()))
+        .keep_alive_interval(Some(PING_INTERVAL))
+        .datagram_receive_buffer_size(None);
+    transport
+}
+
+fn idle_timeout() -> IdleTimeout {
+    let milliseconds = u32::try_from(SILENCE_MAX.as_millis()).unwrap_or(u32::MAX);
+    VarInt::from_u32(milliseconds).into()
+}

@@ -1,0 +1,49 @@
+//! The threads of the loops.
+
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::thread;
+
+use tokio::runtime::{Builder as Runtime, LocalOptions};
+use tokio::sync::mpsc;
+
+use crate::Error;
+use crate::app::App;
+use crate::drain::Aborted;
+use crate::event_loop::{Hooks, Member, loop_name, run};
+
+/// Starts a loop on a thread of its own, which tells how it ended.
+pub(crate) fn start<A: App>(
+    app: A,
+    member: Member,
+    tell: mpsc::Sender<Result<Vec<Aborted>, Error>>,
+) -> Result<(), Error> {
+    let index = member.index;
+    let failed = move |source| Error::Start { index, source };
+    let body = move || {
+        let run = AssertUnwindSafe(|| run_to_end(app, member).map_err(failed));
+        let ended = catch_unwind(run).unwrap_or(Err(Error::LoopPanicked { index }));
+        // Nobody listens if the server was dropped.
+        let _told = tell.blocking_send(ended);
+    };
+    thread::Builder::new()
+        .name(loop_name(index))
+        .spawn(body)
+        .map_err(failed)?;
+    Ok(())
+}
+
+fn run_to_end<A: App>(app: A, mut member: Member) -> io::Result<Vec<Aborted>> {
+    let hooks = Hooks::default();
+    let mut builder = Runtime::new_current_thread();
+    hooks.install(&mut builder);
+    let runtime = builder.enable_all().build_local(LocalOptions::default())?;
+    let entered = runtime.enter();
+    member.watch = app.watch_loop(&loop_name(member.index));
+    drop(entered);
+    member.watch.iter().for_each(|watch| hooks.connect(watch));
+    let cut = runtime.block_on(run(app, member));
+    // Blocking work of requests that were cut off must not hold up the end.
+    runtime.shutdown_background();
+    cut
+}
