@@ -54,6 +54,10 @@ pub(crate) enum Speaks {
 impl Settings {
     /// Returns true if clients of HTTP/2 may open web sockets. Those without TLS are no browsers,
     /// and know of themselves how.
+    #[cfg_attr(
+        not(feature = "tls"),
+        expect(clippy::unused_self, reason = "the settings of TLS are among them")
+    )]
     pub(crate) fn takes_websockets_over_http2(&self, is_tls: bool) -> bool {
         #[cfg(feature = "tls")]
         if let Some(tls) = self.tls.as_ref().filter(|_| is_tls) {

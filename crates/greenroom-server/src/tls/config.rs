@@ -301,6 +301,10 @@ fn default_provider() -> Option<Arc<CryptoProvider>> {
 
 /// Returns what makes tickets and changes its keys every six hours (RFC 5077, 4), if a feature
 /// brings it.
+#[cfg_attr(
+    not(any(feature = "aws-lc-rs", feature = "ring")),
+    expect(clippy::unnecessary_wraps, reason = "these features may fail")
+)]
 fn ticketer() -> Result<Option<Arc<dyn ProducesTickets>>, rustls::Error> {
     #[cfg(feature = "aws-lc-rs")]
     return rustls::crypto::aws_lc_rs::Ticketer::new().map(Some);
