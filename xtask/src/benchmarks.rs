@@ -24,7 +24,7 @@ const KINDS: [(&str, &str); 11] = [
     ("http", "The HTTP engine"),
     ("http-2", "The HTTP engine, a second run"),
     ("drain", "Drains beside peers"),
-    ("edge", "TLS"),
+    ("edge", "The edge: TLS, files, forwarding"),
     ("actors", "Actors and messages"),
     ("asks", "What an ask costs"),
     ("psgi", "Perl applications"),
