@@ -1,4 +1,4 @@
-//! HTTP/3 as a client sees it that we did not write: aioquic.
+//! HTTP/3 as clients see it that we did not write: aioquic and quic-go.
 
 #![cfg(feature = "http3")]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
@@ -15,28 +15,42 @@ use std::time::Duration;
 use outside::tools;
 use program::{Running, output};
 use rustix::process::Signal;
+use tempfile::TempDir;
 
 const DEADLINE: Duration = Duration::from_mins(3);
 const NAME: &str = "server.test";
 
+/// A certificate and its key, in files.
+struct Certified(TempDir);
+
+impl Certified {
+    fn for_name(name: &str) -> Self {
+        let certified = Self(tempfile::tempdir().unwrap());
+        let made = rcgen::generate_simple_self_signed([name.to_owned()]).unwrap();
+        fs::write(certified.path("cert.pem"), made.cert.pem()).unwrap();
+        let key = made.signing_key.serialize_pem();
+        fs::write(certified.path("key.pem"), key).unwrap();
+        certified
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.0.path().join(name).to_str().unwrap().to_owned()
+    }
+
+    /// Serves with HTTP/3, by one loop.
+    fn serve(&self, more: &[&str]) -> Running {
+        let (certificate, key) = (self.path("cert.pem"), self.path("key.pem"));
+        let tls = ["--cert", &certificate, "--key", &key];
+        // No test here is of overload, and a machine that runs tests may be slow.
+        let flags = ["--http3", "--loops", "1", "--loop-lag-max", "1m"];
+        Running::serve(&[&flags[..], &tls, more].concat())
+    }
+}
+
 #[test]
 fn aioquic_is_served_and_finished_by_a_drain() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
-    let made = rcgen::generate_simple_self_signed([NAME.to_owned()]).unwrap();
-    fs::write(path("cert.pem"), made.cert.pem()).unwrap();
-    fs::write(path("key.pem"), made.signing_key.serialize_pem()).unwrap();
-    let (certificate, key) = (path("cert.pem"), path("key.pem"));
-    let flags = [
-        "--http3",
-        "--loops",
-        "1",
-        "--cert",
-        &certificate,
-        "--key",
-        &key,
-    ];
-    let mut server = Running::serve(&flags);
+    let certified = Certified::for_name(NAME);
+    let (mut server, certificate) = (certified.serve(&[]), certified.path("cert.pem"));
     let (_, port) = server.address.split_once(':').unwrap();
 
     let mut curl = tools::bounded(tools::system("curl"), DEADLINE);
@@ -72,6 +86,27 @@ fn aioquic_is_served_and_finished_by_a_drain() {
     ];
     assert_eq!(done, steps);
     assert!(server.wait().success());
+}
+
+#[test]
+fn quic_go_comes_by_alt_svc() {
+    let certified = Certified::for_name("localhost");
+    let program = certified.path("client");
+    let mut build = tools::bounded(tools::system("go"), DEADLINE);
+    build.current_dir(tools::script("clients/quic_go"));
+    build.args(["build", "-o", &program, "."]);
+    tools::run(&mut build).expect_success("go build");
+    let server = certified.serve(&["--body-bytes-max", "6MB"]);
+    let (_, port) = server.address.split_once(':').unwrap();
+    let mut client = tools::bounded(program, DEADLINE);
+    client.env("NO_PROXY", "localhost");
+    client.args([
+        &format!("https://localhost:{port}"),
+        &certified.path("cert.pem"),
+    ]);
+    let steps = tools::run(&mut client).expect_success("quic-go").stdout;
+    let done: Vec<&str> = steps.lines().collect();
+    assert_eq!(done, ["alternative", "simple", "long", "cancelled", "many"]);
 }
 
 #[test]
