@@ -1,4 +1,4 @@
-//! HTTP/3 as clients see it that we did not write: aioquic and quic-go.
+//! HTTP/3 as clients see it that we did not write: aioquic, quic-go and Chromium.
 
 #![cfg(feature = "http3")]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
@@ -9,6 +9,7 @@ mod program;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -107,6 +108,22 @@ fn quic_go_comes_by_alt_svc() {
     let steps = tools::run(&mut client).expect_success("quic-go").stdout;
     let done: Vec<&str> = steps.lines().collect();
     assert_eq!(done, ["alternative", "simple", "long", "cancelled", "many"]);
+}
+
+#[test]
+fn chromium_loads_a_page() {
+    let certified = Certified::for_name("localhost");
+    let server = certified.serve(&["--body-bytes-max", "6MB"]);
+    let (_, port) = server.address.split_once(':').unwrap();
+    let playwright = tools::installed("node/node_modules/playwright-core/index.mjs");
+    let mut client = tools::bounded(tools::system("node"), DEADLINE);
+    client
+        .arg(tools::script("clients/tls/browser_quic.mjs"))
+        .arg(format!("https://localhost:{port}"))
+        .arg(playwright.canonicalize().unwrap())
+        .arg(Path::new("/usr/bin").join(tools::system("chromium")))
+        .arg(certified.path("cert.pem"));
+    tools::run(&mut client).expect_success("Chromium");
 }
 
 #[test]
