@@ -14,7 +14,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use outside::tools;
-use program::{Running, output};
+use program::{Running, command, output};
 use rustix::process::Signal;
 use tempfile::TempDir;
 
@@ -89,25 +89,59 @@ fn aioquic_is_served_and_finished_by_a_drain() {
     assert!(server.wait().success());
 }
 
-#[test]
-fn quic_go_comes_by_alt_svc() {
-    let certified = Certified::for_name("localhost");
+/// Has quic-go ask a server, and returns what it prints.
+fn quic_go(certified: &Certified, server: &Running, more: &[&str]) -> String {
     let program = certified.path("client");
     let mut build = tools::bounded(tools::system("go"), DEADLINE);
     build.current_dir(tools::script("clients/quic_go"));
     build.args(["build", "-o", &program, "."]);
     tools::run(&mut build).expect_success("go build");
-    let server = certified.serve(&["--body-bytes-max", "6MB"]);
     let (_, port) = server.address.split_once(':').unwrap();
     let mut client = tools::bounded(program, DEADLINE);
     client.env("NO_PROXY", "localhost");
-    client.args([
-        &format!("https://localhost:{port}"),
-        &certified.path("cert.pem"),
-    ]);
-    let steps = tools::run(&mut client).expect_success("quic-go").stdout;
+    client.arg(format!("https://localhost:{port}"));
+    client.arg(certified.path("cert.pem")).args(more);
+    tools::run(&mut client).expect_success("quic-go").stdout
+}
+
+#[test]
+fn quic_go_comes_by_alt_svc() {
+    let certified = Certified::for_name("localhost");
+    let server = certified.serve(&["--body-bytes-max", "6MB"]);
+    let steps = quic_go(&certified, &server, &[]);
     let done: Vec<&str> = steps.lines().collect();
     assert_eq!(done, ["alternative", "simple", "long", "cancelled", "many"]);
+}
+
+#[test]
+fn an_application_of_a_site_is_told_of_http_3() {
+    let certified = Certified::for_name("localhost");
+    let application = "sub {
+        my ($env) = @_;
+        [200, [], [map { \"$_=$env->{$_}\\n\" } qw(SERVER_PROTOCOL psgi.url_scheme PATH_INFO)]];
+    };";
+    fs::write(certified.path("app.psgi"), application).unwrap();
+    let sites = r#"
+[server]
+cert = ["cert.pem"]
+key = ["key.pem"]
+http3 = true
+
+[[site]]
+[[site.route]]
+path = "/"
+psgi = { app = "app.psgi", workers = 1 }
+"#;
+    fs::write(certified.path("greenroom.toml"), sites).unwrap();
+    let file = certified.path("greenroom.toml");
+    let mut serve = command(&["serve", &file, "--listen", "127.0.0.1:0"]);
+    // Perl is looked up.
+    serve.env("PATH", std::env::var_os("PATH").unwrap());
+    serve.current_dir(certified.0.path());
+    let server = Running::start(&mut serve);
+    let told = quic_go(&certified, &server, &["/path"]);
+    let expected = "SERVER_PROTOCOL=HTTP/3.0\npsgi.url_scheme=https\nPATH_INFO=/path\n";
+    assert_eq!(told, expected);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 // quic-go by HTTP/3: what Alt-Svc tells, long bodies both ways, many streams, and one that is
 // cancelled.
 //
-// Usage: client URL ROOT. Prints a line for each step.
+// Usage: client URL ROOT [PATH]. Prints a line for each step; with a path, what it responds instead.
 package main
 
 import (
@@ -55,6 +55,11 @@ func main() {
 		return quic.DialAddr(ctx, address, tls, config)
 	}
 	client := &http.Client{Transport: transport}
+	if len(os.Args) > 3 {
+		_, content := ask(client, "GET", os.Args[3], nil)
+		fmt.Print(string(content))
+		return
+	}
 	step("alternative")
 	simple(client)
 	long(client)
