@@ -1,4 +1,4 @@
-//! HTTP/3 as a client sees it that we did not write: aioquic.
+//! HTTP/3 as clients see it that we did not write: aioquic, quic-go and Chromium.
 
 #![cfg(feature = "http3")]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
@@ -9,34 +9,49 @@ mod program;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
 use outside::tools;
-use program::{Running, output};
+use program::{Running, command, output};
 use rustix::process::Signal;
+use tempfile::TempDir;
 
 const DEADLINE: Duration = Duration::from_mins(3);
 const NAME: &str = "server.test";
 
+/// A certificate and its key, in files.
+struct Certified(TempDir);
+
+impl Certified {
+    fn for_name(name: &str) -> Self {
+        let certified = Self(tempfile::tempdir().unwrap());
+        let made = rcgen::generate_simple_self_signed([name.to_owned()]).unwrap();
+        fs::write(certified.path("cert.pem"), made.cert.pem()).unwrap();
+        let key = made.signing_key.serialize_pem();
+        fs::write(certified.path("key.pem"), key).unwrap();
+        certified
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.0.path().join(name).to_str().unwrap().to_owned()
+    }
+
+    /// Serves with HTTP/3, by one loop.
+    fn serve(&self, more: &[&str]) -> Running {
+        let (certificate, key) = (self.path("cert.pem"), self.path("key.pem"));
+        let tls = ["--cert", &certificate, "--key", &key];
+        // No test here is of overload, and a machine that runs tests may be slow.
+        let flags = ["--http3", "--loops", "1", "--loop-lag-max", "1m"];
+        Running::serve(&[&flags[..], &tls, more].concat())
+    }
+}
+
 #[test]
 fn aioquic_is_served_and_finished_by_a_drain() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
-    let made = rcgen::generate_simple_self_signed([NAME.to_owned()]).unwrap();
-    fs::write(path("cert.pem"), made.cert.pem()).unwrap();
-    fs::write(path("key.pem"), made.signing_key.serialize_pem()).unwrap();
-    let (certificate, key) = (path("cert.pem"), path("key.pem"));
-    let flags = [
-        "--http3",
-        "--loops",
-        "1",
-        "--cert",
-        &certificate,
-        "--key",
-        &key,
-    ];
-    let mut server = Running::serve(&flags);
+    let certified = Certified::for_name(NAME);
+    let (mut server, certificate) = (certified.serve(&[]), certified.path("cert.pem"));
     let (_, port) = server.address.split_once(':').unwrap();
 
     let mut curl = tools::bounded(tools::system("curl"), DEADLINE);
@@ -72,6 +87,77 @@ fn aioquic_is_served_and_finished_by_a_drain() {
     ];
     assert_eq!(done, steps);
     assert!(server.wait().success());
+}
+
+/// Has quic-go ask a server, and returns what it prints.
+fn quic_go(certified: &Certified, server: &Running, more: &[&str]) -> String {
+    let program = certified.path("client");
+    let mut build = tools::bounded(tools::system("go"), DEADLINE);
+    build.current_dir(tools::script("clients/quic_go"));
+    build.args(["build", "-o", &program, "."]);
+    tools::run(&mut build).expect_success("go build");
+    let (_, port) = server.address.split_once(':').unwrap();
+    let mut client = tools::bounded(program, DEADLINE);
+    client.env("NO_PROXY", "localhost");
+    client.arg(format!("https://localhost:{port}"));
+    client.arg(certified.path("cert.pem")).args(more);
+    tools::run(&mut client).expect_success("quic-go").stdout
+}
+
+#[test]
+fn quic_go_comes_by_alt_svc() {
+    let certified = Certified::for_name("localhost");
+    let server = certified.serve(&["--body-bytes-max", "6MB"]);
+    let steps = quic_go(&certified, &server, &[]);
+    let done: Vec<&str> = steps.lines().collect();
+    assert_eq!(done, ["alternative", "simple", "long", "cancelled", "many"]);
+}
+
+#[test]
+fn an_application_of_a_site_is_told_of_http_3() {
+    let certified = Certified::for_name("localhost");
+    let application = "sub {
+        my ($env) = @_;
+        [200, [], [map { \"$_=$env->{$_}\\n\" } qw(SERVER_PROTOCOL psgi.url_scheme PATH_INFO)]];
+    };";
+    fs::write(certified.path("app.psgi"), application).unwrap();
+    let sites = r#"
+[server]
+cert = ["cert.pem"]
+key = ["key.pem"]
+http3 = true
+
+[[site]]
+[[site.route]]
+path = "/"
+psgi = { app = "app.psgi", workers = 1 }
+"#;
+    fs::write(certified.path("greenroom.toml"), sites).unwrap();
+    let file = certified.path("greenroom.toml");
+    let mut serve = command(&["serve", &file, "--listen", "127.0.0.1:0"]);
+    // Perl is looked up.
+    serve.env("PATH", std::env::var_os("PATH").unwrap());
+    serve.current_dir(certified.0.path());
+    let server = Running::start(&mut serve);
+    let told = quic_go(&certified, &server, &["/path"]);
+    let expected = "SERVER_PROTOCOL=HTTP/3.0\npsgi.url_scheme=https\nPATH_INFO=/path\n";
+    assert_eq!(told, expected);
+}
+
+#[test]
+fn chromium_loads_a_page() {
+    let certified = Certified::for_name("localhost");
+    let server = certified.serve(&["--body-bytes-max", "6MB"]);
+    let (_, port) = server.address.split_once(':').unwrap();
+    let playwright = tools::installed("node/node_modules/playwright-core/index.mjs");
+    let mut client = tools::bounded(tools::system("node"), DEADLINE);
+    client
+        .arg(tools::script("clients/tls/browser_quic.mjs"))
+        .arg(format!("https://localhost:{port}"))
+        .arg(playwright.canonicalize().unwrap())
+        .arg(Path::new("/usr/bin").join(tools::system("chromium")))
+        .arg(certified.path("cert.pem"));
+    tools::run(&mut client).expect_success("Chromium");
 }
 
 #[test]

@@ -25,6 +25,8 @@ const ADDRESS_SHARE: usize = 8;
 /// The code with which a connection is closed for which there is no room (RFC 9114, 8.1:
 /// `H3_EXCESSIVE_LOAD`).
 const EXCESSIVE_LOAD: u32 = 0x107;
+/// The name of the thread for QUIC where others have their loop's.
+const LOOP: &str = "quic";
 
 /// The handshakes of a server's endpoints.
 pub(super) struct Accepting {
@@ -72,14 +74,18 @@ impl Accepting {
     fn consider(self: &Rc<Self>, incoming: Incoming, endpoint: &Endpoint) {
         if self.balance.is_full() {
             self.balance.want_room_of_all();
+            return decline(incoming, "connections");
+        }
+        if *self.told.borrow() != Phase::Serving {
             return incoming.refuse();
         }
         let least = self.balance.choose(0, true);
-        let is_behind = self.balance.pressure(least) == Pressure::Over;
+        if self.balance.pressure(least) == Pressure::Over {
+            return decline(incoming, "loop_lag");
+        }
         let under_way = self.under_way.get();
-        let is_busy = under_way >= self.settings.limits.handshakes_max;
-        if *self.told.borrow() != Phase::Serving || is_behind || is_busy {
-            return incoming.refuse();
+        if under_way >= self.settings.limits.handshakes_max {
+            return decline(incoming, "handshakes");
         }
         if under_way >= UNVALIDATED_MAX && !incoming.remote_address_validated() {
             // It can be, since the address is not validated.
@@ -88,7 +94,7 @@ impl Accepting {
         }
         let peer = incoming.remote_address();
         let Ok(place) = self.places.take(Owner::of(peer.ip())) else {
-            return incoming.refuse();
+            return decline(incoming, "handshakes");
         };
         let config = self.config.borrow_mut().current();
         match incoming.accept_with(config) {
@@ -108,6 +114,7 @@ impl Accepting {
         self.balance.add(chosen);
         if let Err(refused) = self.inboxes[chosen].try_send(shaken) {
             self.balance.remove(chosen);
+            count_declined("loop_lag");
             let connection = refused.into_inner().connection;
             connection.close(EXCESSIVE_LOAD.into(), b"no loop takes it");
         }
@@ -142,6 +149,16 @@ impl Drop for Handshake {
         let under_way = &self.accepting.under_way;
         under_way.set(under_way.get() - 1);
     }
+}
+
+/// Refuses a connection, and counts it.
+fn decline(incoming: Incoming, why: &'static str) {
+    count_declined(why);
+    incoming.refuse();
+}
+
+fn count_declined(why: &'static str) {
+    metrics::counter!("greenroom_declined_total", "loop" => LOOP, "for" => why).increment(1);
 }
 
 fn info(connection: &Connection, bound: Option<SocketAddr>) -> ConnectionInfo {

@@ -3,8 +3,10 @@
 use std::net::SocketAddr;
 
 use greenroom_server::Limits;
+use metrics::set_default_local_recorder;
 use tokio::net::UdpSocket;
 
+use super::counting::{Counts, assert_counted};
 use super::handler;
 use super::rig::{Rig, client, endpoint};
 use crate::over::NAME;
@@ -85,6 +87,9 @@ async fn rfc9000_8_1_2_who_comes_when_many_handshakes_are_open_has_to_show_its_a
 
 #[tokio::test]
 async fn an_address_has_no_more_than_an_eighth_of_the_handshakes() {
+    let counts = Counts::default();
+    // All of the server is on this thread.
+    let _recording = set_default_local_recorder(&counts);
     within(async {
         let limits = Limits {
             handshakes_max: 16,
@@ -101,6 +106,7 @@ async fn an_address_has_no_more_than_an_eighth_of_the_handshakes() {
         let connecting = endpoint.connect_with(client(), server.address, NAME);
         let refused = connecting.unwrap().await.unwrap_err().to_string();
         assert!(refused.contains("refused"), "{refused}");
+        assert_counted(&counts.declined(), " quic handshakes");
     })
     .await;
 }

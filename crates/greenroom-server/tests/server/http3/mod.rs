@@ -3,6 +3,7 @@
 mod bodies;
 mod certificates;
 mod connections;
+mod counting;
 mod datagrams;
 mod heads;
 mod leaving;
