@@ -1,4 +1,5 @@
-//! Text files: no marks of unfinished work, no stray whitespace, no dead links.
+//! Text files: no marks of unfinished work, no stray whitespace, no dead links. Other files: only
+//! pictures and recorded bytes.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -14,6 +15,9 @@ const RAW: &[&str] = &[
     "lab/results",
 ];
 
+/// Extensions of files that need not be text.
+const PICTURES: &[&str] = &["gif", "png"];
+
 /// In two pieces, or this file would be found.
 const MARKS: &[&str] = &[
     concat!("TO", "DO"),
@@ -22,9 +26,8 @@ const MARKS: &[&str] = &[
 ];
 
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
-    let files = tree.files();
-    files
-        .filter(|(path, _)| !RAW.iter().any(|folder| path.starts_with(folder)))
+    let texts = tree.files().filter(|(path, _)| !is_raw(path));
+    texts
         .flat_map(|(path, text)| {
             let mut findings = check_lines(path, text);
             if path.extension().is_some_and(|extension| extension == "md") {
@@ -32,7 +35,19 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
             }
             findings
         })
+        .chain(tree.others().filter_map(check_other))
         .collect()
+}
+
+fn is_raw(path: &Path) -> bool {
+    RAW.iter().any(|folder| path.starts_with(folder))
+}
+
+fn check_other(path: &Path) -> Option<Finding> {
+    let extension = path.extension().unwrap_or_default();
+    let is_allowed = is_raw(path) || PICTURES.iter().any(|picture| extension == *picture);
+    let what = "neither text nor a picture; what is made or fetched is not kept here";
+    (!is_allowed).then(|| Finding::new(path, 1, what))
 }
 
 fn check_lines(path: &Path, text: &str) -> Vec<Finding> {
@@ -124,6 +139,13 @@ mod tests {
             ]
         );
         assert_eq!(texts("Makefile", "run:\n\tcargo run\n"), [""; 0]);
+    }
+
+    #[test]
+    fn of_files_that_are_no_text_pictures_and_recorded_bytes_are_kept() {
+        let paths = ["fuzz/corpus-seeds/head/1", "docs/page.png", "a.whl"];
+        let found = paths.map(|path| check_other(Path::new(path)).is_some());
+        assert_eq!(found, [false, false, true]);
     }
 
     #[test]

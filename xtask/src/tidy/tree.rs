@@ -63,6 +63,11 @@ impl Tree {
             .filter(move |(path, _)| path.extension().is_some_and(|found| found == extension))
     }
 
+    /// Returns the paths of files that are not text.
+    pub(super) fn others(&self) -> impl Iterator<Item = &Path> {
+        self.others.iter().map(PathBuf::as_path)
+    }
+
     /// True if there is a file at `path`, or a folder that holds one.
     pub(super) fn holds(&self, path: &Path) -> bool {
         let mut files = self.texts.keys().chain(&self.others);
