@@ -131,7 +131,7 @@ fn servers_that_answer_differently_are_not_compared() {
     let servers = [a.argument.as_str(), b.argument.as_str()];
     let run = compare(&["-q", "--rounds", "1"], &servers).expect_status(1);
     assert!(
-        run.stderr.contains("the first answers of a and b differ"),
+        run.stderr.contains("the first responses of a and b differ"),
         "{}",
         run.stderr
     );

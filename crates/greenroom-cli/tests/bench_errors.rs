@@ -214,7 +214,7 @@ fn assert_fails(reply: Reply, kinds: &[&str]) -> Finished {
     run.assert_prints(&[
         "Complete requests:      0\n",
         "first: ",
-        "Nothing was answered at all.",
+        "No request got a response at all.",
     ]);
     assert!(!run.stdout.contains("NaN") && !run.stdout.contains("inf"));
     run
@@ -244,7 +244,7 @@ fn answers_that_say_503_are_answers() {
     assert_eq!(run.count("Complete requests:"), 10);
     assert_eq!(run.count("Failed requests:"), 0);
     assert_eq!(run.count("Non-2xx responses:"), 10);
-    run.assert_prints(&["Answers by status\n  503            10\n"]);
+    run.assert_prints(&["Responses by status\n  503            10\n"]);
 }
 
 #[test]

@@ -69,11 +69,11 @@ impl Reader {
     pub(super) fn feed(
         &mut self,
         input: &[u8],
-        answers_head: bool,
+        to_head: bool,
     ) -> Result<(usize, Option<Complete>), Malformed> {
         let mut used = 0;
         while self.body.is_none() {
-            let Some(head_bytes) = self.feed_head(&input[used..], answers_head)? else {
+            let Some(head_bytes) = self.feed_head(&input[used..], to_head)? else {
                 return Ok((input.len(), None));
             };
             used += head_bytes;
@@ -91,13 +91,13 @@ impl Reader {
 
     /// Parses a head; returns the bytes used of `input` once it has ended. Interim responses are
     /// skipped.
-    fn feed_head(&mut self, input: &[u8], answers_head: bool) -> Result<Option<usize>, Malformed> {
+    fn feed_head(&mut self, input: &[u8], to_head: bool) -> Result<Option<usize>, Malformed> {
         let before = self.partial.len();
         if before > 0 {
             self.partial.extend_from_slice(input);
         }
         let bytes = if before > 0 { &self.partial } else { input };
-        let Some((head_bytes, body)) = parse(bytes, answers_head)? else {
+        let Some((head_bytes, body)) = parse(bytes, to_head)? else {
             if bytes.len() > HEAD_BYTES_MAX {
                 return Err(Malformed::HeadTooLong);
             }
@@ -163,7 +163,7 @@ impl Reader {
     }
 }
 
-fn parse(input: &[u8], answers_head: bool) -> Result<Option<(usize, Body)>, Malformed> {
+fn parse(input: &[u8], to_head: bool) -> Result<Option<(usize, Body)>, Malformed> {
     let mut fields = [const { std::mem::MaybeUninit::uninit() }; FIELDS_MAX];
     let mut head = httparse::Response::new(&mut []);
     let parsed = httparse::ParserConfig::default().parse_response_with_uninit_headers(
@@ -186,7 +186,7 @@ fn parse(input: &[u8], answers_head: bool) -> Result<Option<(usize, Body)>, Malf
         return Err(Malformed::Status(status));
     }
     let fields = Fields::read(head.headers)?;
-    let framing = if answers_head || status < 200 || matches!(status, 204 | 304) {
+    let framing = if to_head || status < 200 || matches!(status, 204 | 304) {
         Framing::Length(0)
     } else {
         fields.framing()
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_to_head_has_no_body() {
+    fn a_response_to_head_has_no_body() {
         let head = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n";
         let (_, complete) = Reader::default().feed(head, true).expect("well-formed");
         assert_eq!(complete.expect("complete").body_bytes, 0);

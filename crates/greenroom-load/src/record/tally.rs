@@ -49,7 +49,7 @@ pub struct Counts {
     pub late_by_generator: u64,
     /// Connections that were established.
     pub connections: u64,
-    /// Requests answered on a connection that had served one before.
+    /// Responses on a connection that had served one before.
     pub reused: u64,
     /// Responses of another length than the first one's, where that counts.
     pub other_length: u64,
@@ -151,7 +151,7 @@ impl Tally {
             .filter(|(_, count)| *count > 0)
     }
 
-    /// Returns the number of requests that were answered, with any status.
+    /// Returns the number of requests that got a response, with any status.
     #[must_use]
     pub fn responses(&self) -> u64 {
         self.good.count() + self.bad.count()
@@ -166,7 +166,7 @@ impl Tally {
             .sum()
     }
 
-    /// Returns the number of requests that ended: answered or failed.
+    /// Returns the number of requests that ended, with a response or a failure.
     #[must_use]
     pub fn ended(&self) -> u64 {
         self.responses() + self.failures.total()
