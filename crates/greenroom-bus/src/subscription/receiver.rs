@@ -94,8 +94,8 @@ impl Receiver {
         }
     }
 
-    /// Notes a refusal. A subscription that had been established stays so: it is owed a gap when it
-    /// is active again.
+    /// Notes a rejection. A subscription that had been established stays so: it is owed a gap when
+    /// it is active again.
     pub(crate) fn refuse(&self, reason: &Arc<str>) {
         let mut phase = self.phase.lock();
         if !matches!(*phase, Phase::Established) {

@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_says_when_there_is_room_again() {
+    fn a_rejection_says_when_there_is_room_again() {
         let rates = rates(1, 1);
         assert!(rates.take_at(OWNER, milliseconds(0)).is_ok());
         let refused = rates.take_at(OWNER, milliseconds(1));

@@ -101,7 +101,7 @@ async fn events_that_are_few_have_no_rate_to_keep() {
             |builder| builder,
         );
         let mut client = asked(&server).await;
-        assert_eq!(client.answer().await.text(), "event".repeat(200));
+        assert_eq!(client.response().await.text(), "event".repeat(200));
     })
     .await;
 }
