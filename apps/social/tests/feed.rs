@@ -8,7 +8,7 @@ mod feed {
     mod outage;
     mod pacing;
     mod redis;
-    mod refusals;
+    mod rejections;
     mod replicas;
     mod sessions;
     mod topologies;

@@ -18,7 +18,7 @@ mod address;
 mod exchange;
 mod headers;
 mod proxy;
-mod refusal;
+mod rejection;
 mod response_body;
 mod settings;
 mod status;

@@ -15,7 +15,7 @@ use tower_service::Service;
 
 use crate::exchange::Exchange;
 use crate::headers::Origin;
-use crate::refusal;
+use crate::rejection;
 use crate::response_body::ResponseBody;
 use crate::settings::{Settings, SettingsError};
 use crate::status::ProxyStatus;
@@ -151,7 +151,7 @@ impl Shared {
                  in_flight_max, or add upstreams"
             );
         }
-        refusal::busy()
+        rejection::busy()
     }
 
     /// Returns the response to a request that has been here before: 508 (RFC 5842, 7.2).
@@ -166,7 +166,7 @@ impl Shared {
                  whether its address is this server's own"
             );
         }
-        refusal::plain(StatusCode::LOOP_DETECTED, "the request goes round")
+        rejection::plain(StatusCode::LOOP_DETECTED, "the request goes round")
     }
 }
 

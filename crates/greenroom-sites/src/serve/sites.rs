@@ -13,7 +13,7 @@ use tokio::task::JoinSet;
 
 use super::app::SitesApp;
 use super::apps::{Apps, Change};
-use super::layers::{Placements, answer};
+use super::layers::{Placements, endpoint};
 use super::table::{Entry, Table};
 use crate::config::Site;
 use crate::file::File;
@@ -165,11 +165,11 @@ fn table(
     for site in sites {
         let mut entries = Vec::new();
         for route in &site.routes {
-            let answer = answer(route, apps.of(route, defaults), placements);
+            let endpoint = endpoint(route, apps.of(route, defaults), placements);
             entries.push(Entry {
                 path: route.path.clone(),
                 name: site.label(route),
-                answer: answer.map_err(|error| SitesError::route(&route.path, error))?,
+                endpoint: endpoint.map_err(|error| SitesError::route(&route.path, error))?,
             });
         }
         table.add(&site.hosts, entries);
