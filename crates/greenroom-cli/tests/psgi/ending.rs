@@ -33,8 +33,8 @@ fn a_request_under_way_is_finished() {
         site.server.signal(Signal::TERM);
         site.server.wait_for_log("draining");
         site.folder.write("go", "");
-        let answer = http::finish(asked);
-        assert_eq!((answer.status, &*answer.text()), (200, "done"));
+        let response = http::finish(asked);
+        assert_eq!((response.status, &*response.text()), (200, "done"));
         assert_eq!(site.server.wait().code(), Some(0));
         site.folder.assert_left_alone();
     }

@@ -1,4 +1,4 @@
-# Perl's LWP and HTTP::Tiny, reading an answer part by part.
+# Perl's LWP and HTTP::Tiny, reading a response part by part.
 
 use strict;
 use warnings;
@@ -8,7 +8,7 @@ use LWP::UserAgent;
 
 my ($base, @lengths) = @ARGV;
 
-# What takes the pieces of an answer, and what sees to it that they were all.
+# What takes the pieces of a response, and what sees to it that they were all.
 sub reader {
     my ($number, $found) = (0, '');
     my $take = sub {
