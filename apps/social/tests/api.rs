@@ -72,7 +72,7 @@ macro_rules! every_behaviour {
                 a_picture_that_is_too_long_is_refused_by_its_length,
                 a_body_that_is_too_long_is_refused_before_it_is_read,
                 a_bomb_is_refused_by_its_head,
-                a_jpeg_that_is_cut_off_is_refused,
+                a_jpeg_that_is_truncated_is_refused,
                 a_user_has_so_much_room,
                 what_a_picture_shows_is_said_by_its_owner,
                 only_its_owner_fills_an_album,

@@ -446,8 +446,8 @@ fn mixed_load_has_statistics_of_its_own_for_each_stream() {
     assert!(!run.stdout.contains("Non-2xx"));
     let streams = json["streams"].as_array().unwrap();
     assert_eq!(streams.len(), 2);
-    let served = streams[1]["statuses"]["503"].as_u64().unwrap();
-    assert_eq!(other.requests().len() as u64, served);
+    let busy = streams[1]["statuses"]["503"].as_u64().unwrap();
+    assert_eq!(other.requests().len() as u64, busy);
     assert_eq!(streams[0]["statuses"]["200"], 10);
     assert_eq!(streams[1]["name"], other.url("/closed"));
     assert!(
@@ -598,12 +598,12 @@ fn a_signal_ends_the_run_with_what_it_has() {
         run.wait_for_responses();
         run.signal(signal);
         let run = run.finish().expect_status(130);
-        let served = run.count("Complete requests:");
-        assert!(served > 0);
+        let complete = run.count("Complete requests:");
+        assert!(complete > 0);
         run.assert_prints(&["Requests per second:", "Interrupted after ", "100% "]);
         let json = json(&file);
         assert_eq!(json["interrupted"], true);
-        assert_eq!(json["streams"][0]["requests"]["answered"], served);
+        assert_eq!(json["streams"][0]["requests"]["answered"], complete);
     }
 }
 

@@ -126,7 +126,7 @@ const STREAMS: u32 = 100;
 const GROWTH_MAX_KIB: u64 = 24 * 1_024;
 
 #[test]
-fn five_hundred_responses_that_nobody_takes_cost_little_and_are_cut_off() {
+fn five_hundred_responses_that_nobody_takes_cost_little_and_are_aborted() {
     // Time to look at the process while all are held.
     let mut server = Server::with_flags(&["--write-timeout", "20s"]);
     let address = server.address();

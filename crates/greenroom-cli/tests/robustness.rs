@@ -101,17 +101,17 @@ fn a_client_that_has_finished_writing_is_served() {
         http::request(address, "/bytes/1000000", "keep-alive"),
         format!("POST /upload HTTP/1.1\r\nHost: {address}\r\nContent-Length: 2\r\n\r\nhi"),
     ] {
-        let mut served = 0;
+        let mut successes = 0;
         for _ in 0..HALF_CLOSED {
             let begin = Instant::now();
             let response = exchange_half_closed(address, request.as_bytes());
             let is_served = response.starts_with("HTTP/1.1 200 OK\r\n");
-            served += usize::from(is_served);
+            successes += usize::from(is_served);
             // On a busy machine.
             let took_too_long = response.is_empty() && begin.elapsed() >= HALF_CLOSED_MIN;
             assert!(is_served || took_too_long, "{response}");
         }
-        assert!(served > 0);
+        assert!(successes > 0);
     }
     server.await_descriptors(baseline);
     server.assert_sound();
@@ -176,9 +176,9 @@ fn twenty_thousand_connects_with_1024_descriptors_leave_nothing_behind() {
     server.await_descriptors(baseline);
     let warm_kib = server.resident_kib();
 
-    let served = crowd(address, CONNECTS);
+    let successes = crowd(address, CONNECTS);
 
-    assert_eq!(served, CONNECTS / KINDS.len() * 2, "requests served");
+    assert_eq!(successes, CONNECTS / KINDS.len() * 2, "requests served");
     server.await_descriptors(baseline);
     let probe = Probe::start(address);
     let grown_kib = server.resident_kib().saturating_sub(warm_kib);
@@ -229,7 +229,7 @@ fn crowd(address: SocketAddr, connects: usize) -> usize {
 
 fn visit(address: SocketAddr, connects: usize) -> usize {
     let mut held = VecDeque::new();
-    let mut served = 0;
+    let mut successes = 0;
     for kind in KINDS.iter().cycle().take(connects) {
         let mut stream = connect(address).expect("the server accepts");
         let stays = match kind {
@@ -237,7 +237,7 @@ fn visit(address: SocketAddr, connects: usize) -> usize {
             Kind::Stuck => stream.write_all(b"GET /hello HT").is_ok(),
             Kind::Asking | Kind::Idle => {
                 ask(&mut stream, address).expect("the request gets its response");
-                served += 1;
+                successes += 1;
                 matches!(kind, Kind::Idle)
             }
             Kind::Abandoned => {
@@ -252,7 +252,7 @@ fn visit(address: SocketAddr, connects: usize) -> usize {
             held.pop_front();
         }
     }
-    served
+    successes
 }
 
 fn connect(address: SocketAddr) -> io::Result<TcpStream> {

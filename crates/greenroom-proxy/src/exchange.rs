@@ -15,10 +15,10 @@ use hyper::body::Incoming;
 use hyper_util::client::legacy;
 
 use crate::headers::{self, Origin};
-use crate::proxy::Shared;
 use crate::rejection;
 use crate::response_body::ResponseBody;
 use crate::settings::HostHeader;
+use crate::shared::Shared;
 use crate::target;
 use crate::tunnel::{self, Wish};
 use crate::upload::Upload;

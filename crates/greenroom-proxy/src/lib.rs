@@ -21,6 +21,7 @@ mod proxy;
 mod rejection;
 mod response_body;
 mod settings;
+mod shared;
 mod status;
 mod target;
 mod throttle;

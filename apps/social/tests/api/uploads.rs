@@ -168,7 +168,7 @@ pub(crate) async fn a_bomb_is_refused_by_its_head(store: StoreSettings) {
 }
 
 /// A decoder would silently fill the rest with grey.
-pub(crate) async fn a_jpeg_that_is_cut_off_is_refused(store: StoreSettings) {
+pub(crate) async fn a_jpeg_that_is_truncated_is_refused(store: StoreSettings) {
     let server = small(store).await;
     let ada = server.user("ada").await;
     let album = ada.album("mine").await;

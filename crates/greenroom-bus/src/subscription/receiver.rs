@@ -7,6 +7,7 @@ use tokio::sync::Notify;
 use crate::table::{Member, Place};
 use crate::{Message, Pattern};
 
+use super::offer::Offer;
 use super::queue::{Queue, Taken};
 use super::sink::{Outlet, Sink};
 use super::{End, EstablishError, QueueSettings};
@@ -29,18 +30,6 @@ enum Phase {
     Pending,
     Established,
     Refused(Arc<str>),
-}
-
-/// The outcome of a message that was offered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Offer {
-    Taken,
-    /// Taken, and an older one was dropped for it.
-    DroppedOldest,
-    /// Dropped.
-    DroppedNewest,
-    /// The subscription has ended.
-    Gone,
 }
 
 impl Receiver {

@@ -74,7 +74,7 @@ fn a_worker_that_does_not_end_is_killed_at_the_deadline_and_told_of() {
 }
 
 #[test]
-fn a_request_that_is_not_done_is_cut_off_at_the_deadline() {
+fn a_request_that_is_not_done_is_aborted_at_the_deadline() {
     let flags = ["--workers", "1", "--drain-deadline", "200ms"];
     for source in [BLOCKING, DRIVEN] {
         let mut site = Site::serve(source, &flags);

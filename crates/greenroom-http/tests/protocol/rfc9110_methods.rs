@@ -4,7 +4,7 @@ use greenroom_http::Reason;
 
 use crate::driver::Reply;
 use crate::support::{
-    GET, HEAD, accepted, assert_refused, response, serve, text, with_field, with_status,
+    GET, HEAD, accepted, assert_refused, response_to, serve, text, with_field, with_status,
 };
 
 #[test]

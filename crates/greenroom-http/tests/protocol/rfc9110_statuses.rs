@@ -5,10 +5,10 @@ use http::Response;
 
 use crate::driver::{Reply, plain};
 use crate::support::{
-    GET, GET_10, GET_10_KEEP_ALIVE, Response, response_to, text, with_field, with_status,
+    GET, GET_10, GET_10_KEEP_ALIVE, TextResponse, response_to, text, with_field, with_status,
 };
 
-fn sized(status: u16) -> Response {
+fn sized(status: u16) -> TextResponse {
     response_to(GET, || with_status(Reply::text("hello"), status))
 }
 

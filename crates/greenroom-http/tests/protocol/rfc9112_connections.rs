@@ -5,7 +5,7 @@ use http::Response;
 
 use crate::driver::{Driver, Ending, Message, Reply, plain};
 use crate::support::{
-    GET, GET_10, GET_10_KEEP_ALIVE, assert_refused, response, serve, text, with_field,
+    GET, GET_10, GET_10_KEEP_ALIVE, assert_refused, response_to, serve, text, with_field,
 };
 
 fn hello() -> Reply {

@@ -55,14 +55,14 @@ pub(crate) fn assert_field_refused(line: &str, reason: Reason, status: u16) {
 }
 
 /// Sends a request to an application that replies so. Returns the response as its client reads it.
-pub(crate) fn response_to(request: &str, reply: impl Fn() -> Reply) -> Response {
+pub(crate) fn response_to(request: &str, reply: impl Fn() -> Reply) -> TextResponse {
     let mut driver = Driver::new(Limits::default(), |_: &Message| reply());
     driver.offer(request.as_bytes());
     let keeps_alive = driver.connection.keeps_alive();
     let output = text(&driver.finish().output);
     let (head, body) = output.split_once("\r\n\r\n").expect("a whole head");
     let mut lines = head.split("\r\n");
-    Response {
+    TextResponse {
         status_line: lines.next().unwrap_or_default().to_owned(),
         fields: lines.map(str::to_owned).collect(),
         body: body.to_owned(),
@@ -71,14 +71,14 @@ pub(crate) fn response_to(request: &str, reply: impl Fn() -> Reply) -> Response 
 }
 
 #[derive(Debug)]
-pub(crate) struct Response {
+pub(crate) struct TextResponse {
     pub(crate) status_line: String,
     pub(crate) fields: Vec<String>,
     pub(crate) body: String,
     pub(crate) keeps_alive: bool,
 }
 
-impl Response {
+impl TextResponse {
     /// Returns the values of a field, whose name is compared without case.
     pub(crate) fn values(&self, name: &str) -> Vec<&str> {
         let fields = self.fields.iter().filter_map(|line| line.split_once(": "));

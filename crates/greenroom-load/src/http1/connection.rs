@@ -3,8 +3,9 @@
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, IoSlice};
 
+use super::malformed::Malformed;
 use super::requests::Requests;
-use super::response::{Complete, Malformed, Reader};
+use super::response::{Complete, Reader};
 use super::transport::Transport;
 
 /// Requests that one write takes.

@@ -1,12 +1,8 @@
 //! A parser that finds the end of a response (RFC 9112 section 6) as bytes arrive.
 
 use super::chunked::Chunked;
+use super::malformed::{FIELDS_MAX, HEAD_BYTES_MAX, Malformed};
 use crate::record::FirstResponse;
-
-/// The most header fields of a response.
-pub(super) const FIELDS_MAX: usize = 128;
-/// The most bytes of a response's head.
-const HEAD_BYTES_MAX: usize = 64 * 1024;
 
 /// A parser of consecutive responses from the bytes of a connection.
 #[derive(Debug, Default)]
@@ -26,21 +22,6 @@ pub(super) struct Complete {
     /// True if its connection may serve another request.
     pub(super) keep_alive: bool,
     pub(super) captured: Option<Box<FirstResponse>>,
-}
-
-/// The reason why bytes are no response.
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Malformed {
-    #[error("not an HTTP response: {reason}; it begins with {begin:?}")]
-    Head { reason: String, begin: String },
-    #[error("its head is longer than {HEAD_BYTES_MAX} bytes")]
-    HeadTooLong,
-    #[error("its status is {0:03}")]
-    Status(u16),
-    #[error("its Content-Length is {0:?}")]
-    Length(String),
-    #[error("its chunks are malformed")]
-    Chunk,
 }
 
 #[derive(Debug)]

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{FailureKind, Failures, ResponseRecord, Times};
+use super::{FailureKind, Failures, Times};
 
 /// The statuses that can be told apart; the grammar allows any three digits.
 const STATUSES: std::ops::Range<u16> = 100..1000;
@@ -33,6 +33,26 @@ pub struct Tally {
     /// connection was free.
     pub lag: Times,
     statuses: Box<[u64]>,
+}
+
+/// A response that was received in full. Times are nanoseconds since the run began.
+#[derive(Clone, Copy, Debug)]
+pub struct ResponseRecord {
+    /// The status; 200 for a WebSocket's message.
+    pub status: u16,
+    /// The time at which the request was due; in a closed loop the begin of its connecting or
+    /// sending.
+    pub intended: u64,
+    /// The time at which it was sent.
+    pub sent: u64,
+    /// The time of the response's first byte.
+    pub first_byte: u64,
+    /// The time of the response's last byte.
+    pub done: u64,
+    /// The duration of connecting, if the request is the first of its connection.
+    pub connect: Option<u64>,
+    /// Bytes of its body.
+    pub body_bytes: u64,
 }
 
 /// Counters of requests, connections and bytes.

@@ -4,7 +4,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use super::{Owner, TooMany};
+use super::owner::{Owner, TooMany};
 
 /// Owners that are known at a time, at most: 2 MiB.
 const OWNERS_MAX: usize = 65_536;

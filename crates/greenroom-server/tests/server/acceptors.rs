@@ -241,7 +241,7 @@ async fn a_client_that_says_nothing_gets_408() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_that_stops_reading_is_cut_off() {
+async fn a_client_that_stops_reading_is_disconnected() {
     local(async {
         let (tell, mut told) = mpsc::unbounded_channel();
         let server = Rig::start(app(move |_| {

@@ -176,7 +176,7 @@ async fn a_body_shorter_than_its_content_length_ends_the_connection() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_body_that_fails_is_cut_off_before_its_last_chunk() {
+async fn a_body_that_fails_is_aborted_before_its_last_chunk() {
     local(async {
         let server = responding(
             || vec![Ok(data("begun")), Err("the disk is gone".into())],

@@ -74,7 +74,7 @@ async fn an_application_that_opens_none_responds_and_the_connection_ends() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_tunnel_that_outlasts_the_drain_is_cut_off_and_named() {
+async fn a_tunnel_that_outlasts_the_drain_is_aborted_and_named() {
     local(async {
         let server = Rig::start(app(handler));
         let mut client = server.connect().await;

@@ -120,7 +120,7 @@ async fn the_next_request_of_a_connection_is_not_served() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn after_30_s_the_rest_is_cut_off_and_named() {
+async fn after_30_s_the_rest_is_aborted_and_named() {
     local(async {
         let server = Rig::start(app(handler));
         let mut client = asking(&server, "/never?secret=1").await;
@@ -142,7 +142,7 @@ async fn after_30_s_the_rest_is_cut_off_and_named() {
 }
 
 #[tokio::test]
-async fn whoever_is_cut_off_is_named_by_address() {
+async fn whoever_is_disconnected_is_named_by_address() {
     within(async {
         let server = Server::builder()
             .listen(ANY_PORT)

@@ -272,7 +272,7 @@ async fn handlers_that_ask_are_told_of_the_drain() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn streams_that_outlast_the_drain_are_cut_off_and_named() {
+async fn streams_that_outlast_the_drain_are_aborted_and_named() {
     local(async {
         for abort in [false, true] {
             let server = Rig::start(app(handler));

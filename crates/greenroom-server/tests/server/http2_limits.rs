@@ -74,7 +74,7 @@ async fn get_all(client: &mut Frames, path: &str) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_opens_no_window_is_asked_little_for_and_is_cut_off_after_30_s() {
+async fn who_opens_no_window_is_asked_little_for_and_is_disconnected_after_30_s() {
     local(async {
         for path in ["/mega", "/whole", "/small"] {
             let (server, asked) = serve();
@@ -101,7 +101,7 @@ async fn who_opens_no_window_is_asked_little_for_and_is_cut_off_after_30_s() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_reads_nothing_is_asked_little_for_and_is_cut_off_after_30_s() {
+async fn who_reads_nothing_is_asked_little_for_and_is_disconnected_after_30_s() {
     local(async {
         let (server, asked) = serve();
         let mut client = Frames::with_window(&server.path, WINDOW_MAX).await;
@@ -164,7 +164,7 @@ async fn a_stream_that_is_not_read_is_reset_and_holds_up_no_other() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_a_rate_who_takes_little_but_something_is_not_cut_off() {
+async fn without_a_rate_who_takes_little_but_something_is_not_disconnected() {
     local(async {
         // Its pings would have to be replied to while this client waits.
         let limits = Limits {
@@ -232,7 +232,7 @@ async fn who_asks_for_nothing_is_told_to_leave_after_10_s() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_head_that_does_not_end_is_cut_off_after_10_s() {
+async fn a_head_that_does_not_end_is_aborted_after_10_s() {
     local(async {
         let (server, _) = serve();
         let mut client = Frames::with_window(&server.path, 65_535).await;

@@ -12,7 +12,7 @@ use http_body::Frame;
 use tokio::sync::{Notify, mpsc};
 use tokio::time::sleep;
 
-use crate::client::{get, post};
+use crate::client::{Client, get, post};
 use crate::rig::{Reply, Rig, app, local, measure, settle, streamed, text, within};
 
 const HINT: &str = "HTTP/1.1 103 Early Hints\r\nlink: </style.css>\r\n\r\n";
@@ -216,18 +216,24 @@ async fn a_handle_sends_nothing_for_another_request_nor_behind_its_response() {
     .await;
 }
 
+/// A client whose request gets no response, and the handle of the request.
+async fn without_response() -> (Rig, Client, RequestHandle) {
+    let (tell, mut kept) = mpsc::unbounded_channel();
+    let handler = move |_| {
+        tell.send(handle()).unwrap();
+        std::future::pending()
+    };
+    let server = Rig::start(app(handler));
+    let mut client = server.connect().await;
+    client.send(get("/")).await;
+    let handle = kept.recv().await.unwrap();
+    (server, client, handle)
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_handle_of_a_client_that_left_sends_nothing() {
     local(async {
-        let (tell, mut kept) = mpsc::unbounded_channel();
-        let handler = move |_| {
-            tell.send(handle()).unwrap();
-            std::future::pending()
-        };
-        let server = Rig::start(app(handler));
-        let mut client = server.connect().await;
-        client.send(get("/")).await;
-        let handle = kept.recv().await.unwrap();
+        let (_server, client, handle) = without_response().await;
         assert_eq!(hint_by(&handle), Ok(()));
         drop(client);
         while hint_by(&handle).is_ok() {
@@ -295,15 +301,7 @@ async fn a_handler_cannot_pile_up_hints_without_end() {
 #[tokio::test(start_paused = true)]
 async fn a_client_that_does_not_read_does_not_have_hints_pile_up() {
     local(async {
-        let (tell, mut kept) = mpsc::unbounded_channel();
-        let handler = move |_| {
-            tell.send(handle()).unwrap();
-            std::future::pending()
-        };
-        let server = Rig::start(app(handler));
-        let mut client = server.connect().await;
-        client.send(get("/")).await;
-        let handle = kept.recv().await.unwrap();
+        let (_server, _client, handle) = without_response().await;
         let mut sent = 0_usize;
         while hint_by(&handle).is_ok() {
             sent += 1;

@@ -125,7 +125,7 @@ async fn a_panic_after_a_request_with_a_body_is_500_too() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_body_that_panics_is_cut_off_and_its_route_is_logged() {
+async fn a_body_that_panics_is_aborted_and_its_route_is_logged() {
     Log::capture();
     local(async {
         let server = Rig::start(app(handler));

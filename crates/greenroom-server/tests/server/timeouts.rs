@@ -131,8 +131,9 @@ async fn a_handler_may_take_five_minutes() {
     .await;
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_client_that_stops_reading_is_cut_off_30_s_later() {
+/// Asserts that a client that reads this many times every 20 s, and then no more, is disconnected
+/// 30 s later.
+pub(crate) async fn assert_disconnected_when_it_stops_reading(request: String, reads: u32) {
     local(async {
         let (tell, mut told) = mpsc::unbounded_channel();
         let server = Rig::start(app(move |_| {
@@ -140,8 +141,8 @@ async fn a_client_that_stops_reading_is_cut_off_30_s_later() {
             async { Ok(streamed(endless(kept))) }
         }));
         let mut client = server.connect().await;
-        client.send(get("/")).await;
-        for _ in 0..20 {
+        client.send(request).await;
+        for _ in 0..reads {
             sleep(20 * SECOND).await;
             assert!(told.try_recv().is_err(), "aborted while it was reading");
             client.read_exactly(500_000).await;
@@ -151,6 +152,11 @@ async fn a_client_that_stops_reading_is_cut_off_30_s_later() {
         assert_elapsed(since, 30 * SECOND);
     })
     .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_stops_reading_is_disconnected_30_s_later() {
+    assert_disconnected_when_it_stops_reading(get("/"), 20).await;
 }
 
 /// Wherever between two ticks of its clock the server begins to wait.

@@ -250,7 +250,7 @@ async fn graceful_shutdown_finishes_what_is_under_way() {
 }
 
 #[tokio::test]
-async fn blocking_work_of_a_request_that_is_cut_off_does_not_hold_up_the_end() {
+async fn blocking_work_of_a_request_that_is_aborted_does_not_hold_up_the_end() {
     within(async {
         let (begun, mut begins) = mpsc::channel(1);
         let (release, released) = std::sync::mpsc::channel::<()>();

@@ -108,19 +108,24 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
     }
 }
 
+/// Asserts that messages come back, and that the socket's end leaves nothing.
+async fn assert_echoed<S: AsyncRead + AsyncWrite + Unpin>(server: Rig, mut socket: Socket<S>) {
+    for text in ["one", "two", ""] {
+        socket.send(&frame(text)).await;
+        assert_eq!(socket.receive().await, (0x81, text.as_bytes().to_vec()));
+    }
+    socket.send(&[0x88, 0x80, 0, 0, 0, 0]).await;
+    assert_eq!(socket.receive().await.0, 0x88);
+    drop(socket);
+    assert_eq!(server.end().await.aborted, []);
+}
+
 #[tokio::test]
 async fn messages_are_echoed() {
     within(async {
         let server = Rig::start(app());
-        let mut socket = Socket::open(&server, b"").await;
-        for text in ["one", "two", ""] {
-            socket.send(&frame(text)).await;
-            assert_eq!(socket.receive().await, (0x81, text.as_bytes().to_vec()));
-        }
-        socket.send(&[0x88, 0x80, 0, 0, 0, 0]).await;
-        assert_eq!(socket.receive().await.0, 0x88);
-        drop(socket);
-        assert_eq!(server.end().await.aborted, []);
+        let socket = Socket::open(&server, b"").await;
+        assert_echoed(server, socket).await;
     })
     .await;
 }
@@ -129,15 +134,8 @@ async fn messages_are_echoed() {
 async fn rfc8441_messages_are_echoed_over_http_2() {
     within(async {
         let server = Rig::start(app());
-        let mut socket = Socket::open_http2(&server).await;
-        for text in ["one", "two", ""] {
-            socket.send(&frame(text)).await;
-            assert_eq!(socket.receive().await, (0x81, text.as_bytes().to_vec()));
-        }
-        socket.send(&[0x88, 0x80, 0, 0, 0, 0]).await;
-        assert_eq!(socket.receive().await.0, 0x88);
-        drop(socket);
-        assert_eq!(server.end().await.aborted, []);
+        let socket = Socket::open_http2(&server).await;
+        assert_echoed(server, socket).await;
     })
     .await;
 }

@@ -149,7 +149,7 @@ fn smaller_sizes_have_the_colours_of_srgb() {
 }
 
 #[test]
-fn a_jpeg_without_its_end_is_cut_off() {
+fn a_jpeg_without_its_end_is_truncated() {
     let whole = std::fs::read(picture(300, 300, ImageFormat::Jpeg).path()).expect("it is there");
     for length in [whole.len() - 2, whole.len() / 2, 30, 5] {
         let error =

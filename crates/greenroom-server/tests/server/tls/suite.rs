@@ -17,8 +17,8 @@ const WITHOUT_TLS: &[&str] = &[
 /// Tests that measure by how much of a Unix socket's room is free: the system frees what it was
 /// given at once only as a whole, and records are given to it at other sizes than chunks.
 const BY_ROOM: &[&str] = &[
-    "a_client_that_reads_two_kilobytes_a_second_is_not_cut_off",
-    "a_client_that_stops_reading_is_cut_off_30_s_later",
+    "a_client_that_reads_two_kilobytes_a_second_is_not_disconnected",
+    "a_client_that_stops_reading_is_disconnected_30_s_later",
 ];
 
 /// Tests that connect while the server accepts nobody, whom a handshake waits for; and one of 1,500
