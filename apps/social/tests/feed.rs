@@ -7,6 +7,8 @@ mod feed {
     mod client;
     mod outage;
     mod pacing;
+    #[path = "../../../../crates/greenroom-acme/tests/with_pebble/ports.rs"]
+    mod ports;
     mod redis;
     mod rejections;
     mod replicas;

@@ -7,7 +7,6 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, Method, Request, StatusCode};
-use axum::response::Response;
 use futures_util::stream;
 use greenroom_cli::demo::{self, Demo};
 use http_body_util::BodyExt;
@@ -30,7 +29,7 @@ fn application() -> Router {
     demo::router(Demo::default())
 }
 
-async fn call(request: Request<Body>) -> Response {
+async fn call(request: Request<Body>) -> axum::response::Response {
     let Ok(response) = application().oneshot(request).await;
     response
 }

@@ -190,8 +190,8 @@ fn idle_connections_that_fill_the_descriptors_keep_no_new_client_out() {
         .map(|number| {
             let mut client = Client::connect(address, 65_535);
             client.get(1, "/hello");
-            let served = client.response();
-            assert!(served.is_some(), "{number} was not served");
+            let first = client.response();
+            assert!(first.is_some(), "{number} was not served");
             client
         })
         .collect();

@@ -172,7 +172,7 @@ async fn without_a_rate_who_takes_little_but_something_is_not_disconnected() {
             response_rate_min: 0,
             ..Limits::default()
         };
-        let response = |request| handler(request, Arc::default());
+        let respond = |request| handler(request, Arc::default());
         let server = Rig::with(app(respond), |builder| builder.limits(limits));
         let mut client = Frames::with_window(&server.path, 1).await;
         for (id, path) in [(1, "/mega"), (3, "/whole")] {

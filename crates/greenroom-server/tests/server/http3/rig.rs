@@ -9,7 +9,7 @@ use greenroom_server::{Address, App, DrainReport, Error, Handle, Limits, Server,
 use h3::client::{RequestStream, SendRequest};
 use h3::error::{ConnectionError, StreamError};
 use h3_quinn::{BidiStream, OpenStreams};
-use http::{HeaderMap, Request, Response, StatusCode};
+use http::{HeaderMap, Request, StatusCode};
 use quinn::crypto::rustls::QuicClientConfig;
 use quinn::{ClientConfig, Endpoint, TransportConfig};
 use tokio::task::{JoinHandle, spawn_local};
@@ -150,7 +150,7 @@ pub(super) fn uri(path: &str) -> String {
 
 /// A response.
 pub(super) struct Response {
-    pub(super) head: Response<()>,
+    pub(super) head: http::Response<()>,
     pub(super) body: Vec<u8>,
     pub(super) trailers: Option<HeaderMap>,
 }
