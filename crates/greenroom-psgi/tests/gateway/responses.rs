@@ -155,7 +155,8 @@ async fn what_goes_wrong_is_a_500_and_the_worker_lives_on() {
 const SPELLED: &str = r#"
     sub {
         [200, ['X-CamelCase' => 1, 'ETag' => '"a"', 'Set-Cookie' => 'a=1',
-            'WWW-Authenticate' => 'Basic', 'set-cookie' => 'b=2', 'x-lower' => 1, 'DNT' => 0], ['spelled']];
+            'WWW-Authenticate' => 'Basic', 'set-cookie' => 'b=2', 'x-lower' => 1,
+            'DNT' => 0], ['spelled']];
     };
 "#;
 
