@@ -24,9 +24,9 @@ sub reader {
 
 my ($take, $end) = reader();
 my $agent = LWP::UserAgent->new(timeout => 20);
-my $answer = $agent->get("$base/parts", ':content_cb' => sub { $take->(shift) });
-die $answer->header('X-Died') if $answer->header('X-Died');
-die $answer->status_line if !$answer->is_success;
+my $response = $agent->get("$base/parts", ':content_cb' => sub { $take->(shift) });
+die $response->header('X-Died') if $response->header('X-Died');
+die $response->status_line if !$response->is_success;
 $end->();
 
 ($take, $end) = reader();
