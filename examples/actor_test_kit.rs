@@ -76,8 +76,8 @@ mod tests {
     use super::*;
 
     async fn guess(door: &ActorRef<Door>, password: &str) -> StatusCode {
-        let answer = door.try_password(password.to_owned()).ask().await;
-        answer.expect("the door answers")
+        let reply = door.try_password(password.to_owned()).ask().await;
+        reply.expect("the door replies")
     }
 
     #[test]
@@ -100,10 +100,10 @@ mod tests {
         testing::run_seeded(0..100, |system| async move {
             let door = system.spawn(Door::default);
             let guesses = (0..10).map(|_| guess(&door, "wrong"));
-            let answers = futures_util::future::join_all(guesses).await;
-            let counted = answers
+            let replies = futures_util::future::join_all(guesses).await;
+            let counted = replies
                 .iter()
-                .filter(|answer| **answer == StatusCode::FORBIDDEN);
+                .filter(|reply| **reply == StatusCode::FORBIDDEN);
             assert_eq!(counted.count(), 3);
         });
     }

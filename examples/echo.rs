@@ -1,8 +1,9 @@
 //! The echo of the tutorial on Twiggy: a form, and two seconds later "You said: ...".
 //!
-//! Two hundred at once are all answered after two seconds. `/` waits by a timer, as the tutorial's
-//! asynchronous version does; `/blocking` sleeps with its thread, as the first version does, and
-//! nobody had to rewrite it: the server finds out, and gives such requests threads of their own.
+//! Two hundred at once all get their responses after two seconds. `/` waits by a timer, as the
+//! tutorial's asynchronous version does; `/blocking` sleeps with its thread, as the first version
+//! does, and nobody had to rewrite it: the server finds out, and gives such requests threads of
+//! their own.
 //!
 //! ```sh
 //! cargo run --release -p greenroom-examples --bin echo

@@ -1,7 +1,7 @@
 //! A pixel server for an ad-blocking name server: it takes the place of dbab-svr.
 //!
-//! The name server answers an advertiser's name with one of this machine's addresses. Here every
-//! request there is answered with one transparent pixel, and a browser that looks for its proxy's
+//! The name server resolves an advertiser's name to one of this machine's addresses. Here every
+//! request there gets one transparent pixel, and a browser that looks for its proxy's
 //! configuration finds it.
 //!
 //! ```sh
@@ -24,7 +24,7 @@ use clap::Parser;
 const PIXEL: &[u8; 43] = b"GIF89a\x01\0\x01\0\x80\0\0\0\0\0\xff\xff\xff\
     \x21\xf9\x04\x01\0\0\0\0\x2c\0\0\0\0\x01\0\x01\0\0\x02\x02\x44\x01\0\x3b";
 
-/// Answer every request with a transparent pixel, except for a browser's proxy configuration
+/// Respond to every request with a transparent pixel, except for a browser's proxy configuration
 #[derive(Parser)]
 struct Args {
     /// The addresses to listen on: IP, IP:PORT or [IPV6]:PORT, one a line; # begins a comment

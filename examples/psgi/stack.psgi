@@ -1,4 +1,4 @@
-# An application in a stack of Plack's middleware: files, a session, and compressed answers.
+# An application in a stack of Plack's middleware: files, a session, and compressed responses.
 use strict;
 use warnings;
 

@@ -1,4 +1,4 @@
-# Reads what is uploaded, however long it is, and answers its length and SHA-256.
+# Reads what is uploaded, however long it is, and responds with its length and SHA-256.
 use strict;
 use warnings;
 

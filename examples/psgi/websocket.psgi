@@ -44,7 +44,7 @@ sub take {
     my ($connection) = @_;
     my $got = sysread $connection->{io}, $connection->{in}, MESSAGE_BYTES_MAX, length $connection->{in};
     return if !defined $got && ($!{EAGAIN} || $!{EINTR});
-    return $got ? answer($connection) : forget($connection);
+    return $got ? respond($connection) : forget($connection);
 }
 
 sub forget {
@@ -53,7 +53,7 @@ sub forget {
     return;
 }
 
-sub answer {
+sub respond {
     my ($connection) = @_;
     while ($connection->{reader} && (my ($opcode, $message) = next_message($connection))) {
         return finish($connection, pack 'n', 1009)        if $opcode < 0;
@@ -115,7 +115,7 @@ sub go_on {
     return if !exists $connection->{out} || $connection->{out} ne '';
     delete $connection->{writer};
     hear($connection);
-    return answer($connection);
+    return respond($connection);
 }
 
 $app;

@@ -19,7 +19,7 @@ fn hello_greets() {
 }
 
 #[test]
-fn echo_answers_many_at_once_blocking_or_not() {
+fn echo_serves_many_at_once_blocking_or_not() {
     let echo = example!("echo").start();
     assert!(echo.get("/").body.contains("<form>"));
     for path in ["/?field=a%3Cb", "/blocking?field=a%3Cb"] {
@@ -216,7 +216,7 @@ fn drain_finishes_what_is_under_way() {
     let mut server = example!("graceful_drain").start();
     let mut work = server.open("/work");
     let mut poll = server.open("/poll");
-    // Answered on the connection that asked last, so the others have been read.
+    // The response is on the connection that asked last, so the others have been read.
     server.get("/nothing");
     server.signal(Signal::TERM);
     poll.read_until("204 No Content");

@@ -30,8 +30,8 @@ struct Reading {
 ///
 /// HTTP/1.2 to HTTP/1.9 are read as 1.1 here and refused by hyper, so both are shown that.
 ///
-/// hyper may be laxer: after a refusal of ours it may say what it likes. Where we close after an
-/// answer or wait for more, it must not see another request.
+/// hyper may be laxer: after a rejection of ours it may say what it likes. Where we close after an
+/// respond or wait for more, it must not see another request.
 ///
 /// # Panics
 ///

@@ -10,11 +10,11 @@ const NARROW: Limits = Limits {
     chunk_extension_bytes_max: 20,
 };
 
-/// A connection answers the same however its input is split. The data begins with a byte that
+/// A connection responds the same however its input is split. The data begins with a byte that
 /// chooses the limits and three lengths that the pieces take in turn.
 ///
 /// That it never consumes more than it was offered, makes progress, and reads nothing after a
-/// refusal is asserted at each step by the driver.
+/// rejection is asserted at each step by the driver.
 ///
 /// # Panics
 ///

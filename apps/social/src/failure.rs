@@ -54,7 +54,7 @@ pub enum Failure {
     #[error("the other service failed: {0}")]
     BadUpstream(String),
     /// 504: the third party did not respond in time.
-    #[error("the other service did not answer in time")]
+    #[error("the other service did not respond in time")]
     UpstreamTimeout,
     /// 503, with `Retry-After`: something is unavailable for now.
     #[error("{what} is not available at the moment; try again")]

@@ -3,8 +3,8 @@
 const csrf = document.querySelector('meta[name="csrf-token"]')?.content ?? "";
 export const me = document.querySelector('meta[name="viewer"]')?.content ?? null;
 
-export class Refusal extends Error {
-  // `status` is 0 if there was no answer; `retryAfter` is in seconds, null if the server says nothing of it.
+export class Rejection extends Error {
+  // `status` is 0 if there was no response; `retryAfter` is in seconds, null if the server says nothing of it.
   constructor(status, words, retryAfter = null) {
     super(words);
     this.status = status;
@@ -20,21 +20,21 @@ export async function call(method, path, body) {
     request.headers["content-type"] = "application/json";
     request.body = JSON.stringify(body);
   }
-  let answer;
+  let response;
   try {
-    answer = await fetch(path, request);
+    response = await fetch(path, request);
   } catch {
-    throw new Refusal(0, "There is no connection to the server.");
+    throw new Rejection(0, "There is no connection to the server.");
   }
-  const text = await answer.text();
-  if (!answer.ok) throw refusal(answer.status, text, answer.headers.get("retry-after"));
+  const text = await response.text();
+  if (!response.ok) throw rejection(response.status, text, response.headers.get("retry-after"));
   return text ? JSON.parse(text) : null;
 }
 
-export function refusal(status, text, retryAfter) {
+export function rejection(status, text, retryAfter) {
   const seconds = Number.parseInt(retryAfter ?? "", 10);
   const wait = Number.isFinite(seconds) ? Math.max(1, seconds) : null;
-  return new Refusal(status, words(status, detail(text), wait), wait);
+  return new Rejection(status, words(status, detail(text), wait), wait);
 }
 
 function detail(text) {

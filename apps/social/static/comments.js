@@ -48,13 +48,13 @@ async function remove(comment) {
     await call("DELETE", `/api/comments/${comment.dataset.comment}`);
     comment.remove();
     document.getElementById("text")?.focus();
-  } catch (refusal) {
-    if (refusal.status === 404) {
+  } catch (rejection) {
+    if (rejection.status === 404) {
       comment.remove();
       return;
     }
     comment.hidden = false;
-    notice(refusal.message, { retry: () => remove(comment) });
+    notice(rejection.message, { retry: () => remove(comment) });
   }
 }
 
@@ -70,8 +70,8 @@ function improveForm(list, form) {
     try {
       add(list, await call("POST", `/api/pictures/${list.dataset.comments}/comments`, { text: text.value }));
       text.value = "";
-    } catch (refusal) {
-      notice(refusal.message, { retry: send });
+    } catch (rejection) {
+      notice(rejection.message, { retry: send });
     } finally {
       button.disabled = false;
       text.focus();
@@ -84,9 +84,9 @@ function improveForm(list, form) {
 }
 
 async function reload(list) {
-  const answer = await fetch(location.href, { credentials: "same-origin" });
-  if (!answer.ok) throw new Error(`the comments cannot be loaded: ${answer.status}`);
-  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+  const response = await fetch(location.href, { credentials: "same-origin" });
+  if (!response.ok) throw new Error(`the comments cannot be loaded: ${response.status}`);
+  const page = new DOMParser().parseFromString(await response.text(), "text/html");
   const fresh = page.querySelector("[data-comments]");
   list.replaceChildren(...fresh.children);
   showTimes(list);

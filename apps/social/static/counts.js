@@ -28,7 +28,7 @@ function followCount(feed, shown) {
   watches.set(shown, feed.watch(topic, Number(shown.dataset.seq), onEvent, reload));
 }
 
-// Sets what is certain; an older answer that comes later changes nothing.
+// Sets what is certain; an older response that comes later changes nothing.
 export function setCount(shown, total, seq) {
   if (seq < Number(shown.dataset.seq)) return;
   shown.dataset.seq = seq;

@@ -6,7 +6,7 @@ const RETRY_MOST = 10_000;
 // A connection can die without a word: after so much silence the server is asked for a sign of life…
 const SILENCE = 30_000;
 // … and has so long to give one.
-const ANSWER = 15_000;
+const REPLY = 15_000;
 // The server's close code when the session has ended: to connect again would be of no use.
 const SESSION_ENDED = 3000;
 // Topics in one message; the server takes 16 KiB at a time.
@@ -110,7 +110,7 @@ export class Feed extends EventTarget {
 
   #checkPulse() {
     const silence = Date.now() - this.#heard;
-    if (silence > SILENCE + ANSWER) {
+    if (silence > SILENCE + REPLY) {
       const socket = this.#socket;
       socket.close();
       this.#closed(socket);

@@ -36,9 +36,9 @@ async function toggle(form) {
       show(form, view.liked, false);
       setCount(form.querySelector("[data-count]"), view.likes, view.likes_seq);
     }
-  } catch (refusal) {
+  } catch (rejection) {
     form.wanted = undefined;
-    takeBack(form, refusal);
+    takeBack(form, rejection);
   } finally {
     delete form.dataset.waiting;
   }
@@ -48,10 +48,10 @@ async function ask(picture, liked) {
   for (let tries = 1; ; tries += 1) {
     try {
       return await call(liked ? "PUT" : "DELETE", `/api/pictures/${picture}/like`);
-    } catch (refusal) {
-      const wait = refusal.retryAfter;
-      const isPassing = [429, 503].includes(refusal.status) && wait !== null && wait <= WAIT_MOST;
-      if (!isPassing || tries === TRIES) throw refusal;
+    } catch (rejection) {
+      const wait = rejection.retryAfter;
+      const isPassing = [429, 503].includes(rejection.status) && wait !== null && wait <= WAIT_MOST;
+      if (!isPassing || tries === TRIES) throw rejection;
       if (tries === 1) notice(`The server is busy; your like is tried again in ${wait} s.`);
       await new Promise((done) => setTimeout(done, wait * 1000));
     }
@@ -69,17 +69,17 @@ function show(form, liked, isAhead) {
   setAhead(shown, Number(liked) - Number(form.certain));
 }
 
-function takeBack(form, refusal) {
+function takeBack(form, rejection) {
   show(form, form.certain, false);
-  if (refusal.status === 404 || refusal.status === 409) {
+  if (rejection.status === 404 || rejection.status === 409) {
     form.closest(".card")?.remove();
     notice("This picture is no longer there.");
   } else {
-    notice(refusal.message, { retry: () => toggle(form) });
+    notice(rejection.message, { retry: () => toggle(form) });
   }
 }
 
-// The feed was faster than the answer, or the same user likes it in another window.
+// The feed was faster than the response, or the same user likes it in another window.
 function confirm(form, liked) {
   form.certain = liked;
   show(form, form.wanted ?? liked, form.wanted !== undefined);

@@ -60,9 +60,9 @@ export function trim(list) {
 
 // Shows the list as the page at `address` has it now, and gives its place in the log.
 export async function reloadPictures(feed, list, address) {
-  const answer = await fetch(address, { credentials: "same-origin" });
-  if (!answer.ok) throw new Error(`the pictures cannot be loaded: ${answer.status}`);
-  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+  const response = await fetch(address, { credentials: "same-origin" });
+  if (!response.ok) throw new Error(`the pictures cannot be loaded: ${response.status}`);
+  const page = new DOMParser().parseFromString(await response.text(), "text/html");
   const fresh = page.getElementById(list.id);
   forgetCounts(list);
   list.replaceChildren(...fresh.children);

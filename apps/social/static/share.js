@@ -16,8 +16,8 @@ async function share(form) {
   try {
     const { url } = await call("POST", `/api/pictures/${form.dataset.share}/share`);
     notice("Shared:", { link: url });
-  } catch (refusal) {
-    notice(refusal.message, { retry: () => share(form) });
+  } catch (rejection) {
+    notice(rejection.message, { retry: () => share(form) });
   } finally {
     button.disabled = false;
   }

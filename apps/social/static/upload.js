@@ -1,5 +1,5 @@
 // Several pictures at once, each with its own preview, texts, progress and error.
-import { headers, refusal } from "./api.js";
+import { headers, rejection } from "./api.js";
 
 // Requests under way at a time: the server computes on two pictures at a time.
 const AT_ONCE = 2;
@@ -104,7 +104,7 @@ function post(form, item, onProgress) {
     request.addEventListener("load", () => {
       const { status, responseText } = request;
       if (status < 300) resolve(JSON.parse(responseText));
-      else reject(refusal(status, responseText, request.getResponseHeader("retry-after")));
+      else reject(rejection(status, responseText, request.getResponseHeader("retry-after")));
     });
     request.addEventListener("error", () => reject(new Error("The connection broke off. Upload it again.")));
     request.send(body);

@@ -66,13 +66,13 @@ macro_rules! every_behaviour {
                 a_deleted_album_takes_its_pictures_with_it_at_once;
             uploads:
                 one_picture_comes_in_three_sizes_and_as_it_was,
-                two_pictures_are_answered_together,
+                two_pictures_get_one_response,
                 eleven_pictures_are_too_many,
                 all_of_them_or_none,
                 a_picture_that_is_too_long_is_refused_by_its_length,
                 a_body_that_is_too_long_is_refused_before_it_is_read,
                 a_bomb_is_refused_by_its_head,
-                a_jpeg_that_is_cut_off_is_refused,
+                a_jpeg_that_is_truncated_is_refused,
                 a_user_has_so_much_room,
                 what_a_picture_shows_is_said_by_its_owner,
                 only_its_owner_fills_an_album,
@@ -112,7 +112,7 @@ macro_rules! every_behaviour {
             problems:
                 what_cannot_be_read_is_a_problem,
                 addresses_and_methods_that_are_not_there_are_problems,
-                answers_say_what_browsers_may_do_with_them;
+                responses_say_what_browsers_may_do_with_them;
             description:
                 the_description_names_every_route,
                 the_description_is_complete,

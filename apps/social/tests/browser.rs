@@ -50,7 +50,7 @@ impl Replica {
         Self {
             name,
             arguments: arguments.to_vec(),
-            port: port::free(),
+            port: port::free_port(),
             child: None,
         }
     }

@@ -281,7 +281,7 @@ async fn a_replica_that_comes_back_at_another_address_is_found() {
     balancer.until_response("old", DEADLINE).await;
     drop(old);
     balancer
-        .until_response("no replica answers", DEADLINE)
+        .until_response("no replica responds", DEADLINE)
         .await;
     let new = Replica::start(&format!("127.0.0.3:{port}"), "new").await;
     names.set("replica.test", new.address.ip());

@@ -7,8 +7,10 @@ mod feed {
     mod client;
     mod outage;
     mod pacing;
+    #[path = "../../../../crates/greenroom-acme/tests/with_pebble/ports.rs"]
+    mod ports;
     mod redis;
-    mod refusals;
+    mod rejections;
     mod replicas;
     mod sessions;
     mod topologies;

@@ -155,7 +155,7 @@ fn broken(error: &(dyn StdError + 'static)) -> CaError {
     }
 }
 
-/// Makes an error of a refusal, which keeps what the protocol's library would lose: the time to
+/// Makes an error of a rejection, which keeps what the protocol's library would lose: the time to
 /// wait, and a status whose body is no problem document. Of a nonce that is not taken the library
 /// must hear.
 fn refused(

@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_keeps_the_detail_and_the_time_to_wait() {
+    fn a_rejection_keeps_the_detail_and_the_time_to_wait() {
         let failure = refused("rateLimited", "too many orders", Some(7200));
         assert_eq!(
             failure.to_string(),

@@ -23,18 +23,18 @@ pub(crate) const BAD_NONCES_MAX: u32 = 10;
 /// the authority says when to come back.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
-/// Evaluates a request again as long as the authority does not take its nonce: each refusal
+/// Evaluates a request again as long as the authority does not take its nonce: each rejection
 /// brings a fresh one (RFC 8555, 6.5).
 macro_rules! persist {
     ($request:expr) => {{
-        let mut refusals = 0;
+        let mut rejections = 0;
         loop {
             match $request {
                 Err(error)
-                    if refusals < $crate::order::BAD_NONCES_MAX
+                    if rejections < $crate::order::BAD_NONCES_MAX
                         && $crate::order::is_bad_nonce(&error) =>
                 {
-                    refusals += 1;
+                    rejections += 1;
                 }
                 result => break result,
             }

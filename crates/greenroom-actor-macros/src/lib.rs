@@ -15,7 +15,7 @@ mod message_generics;
 mod options;
 mod owned;
 #[cfg(test)]
-mod refusals;
+mod rejections;
 mod root;
 mod self_type;
 #[cfg(test)]

@@ -188,7 +188,7 @@ fn reply_of(signature: &Signature, arguments: &[Argument]) -> syn::Result<(Kind,
             Ok((Kind::Reply, Type::clone(reply)))
         }
         [_, second, ..] => {
-            let text = "a message is answered once; one `ReplyTo<R>` is allowed";
+            let text = "a message gets one reply; one `ReplyTo<R>` is allowed";
             Err(syn::Error::new_spanned(second, text))
         }
     }
@@ -198,12 +198,12 @@ fn reply_of(signature: &Signature, arguments: &[Argument]) -> syn::Result<(Kind,
 /// waits for this method.
 fn require_nothing_else(signature: &Signature) -> syn::Result<()> {
     if let ReturnType::Type(_, returned) = &signature.output {
-        let text = "this method answers through its `ReplyTo<R>`, so it returns nothing";
+        let text = "this method replies through its `ReplyTo<R>`, so it returns nothing";
         return Err(syn::Error::new_spanned(returned, text));
     }
     signature.asyncness.map_or(Ok(()), |token| {
         let text = "a method with a `ReplyTo<R>` is no `async fn`: it hands the `ReplyTo<R>` to \
-                    what answers later, so that the actor goes on";
+                    what replies later, so that the actor goes on";
         Err(syn::Error::new_spanned(token, text))
     })
 }

@@ -31,12 +31,12 @@ pub(crate) fn require_reply(ty: &Type) -> syn::Result<()> {
         None => Ok(()),
         Some(Fault::Borrows(tokens)) => Err(syn::Error::new_spanned(
             tokens,
-            "an answer leaves the actor, so it cannot borrow; allowed are owned types (`String` \
+            "a reply leaves the actor, so it cannot borrow; allowed are owned types (`String` \
              for `&str`) and what is `'static`",
         )),
         Some(Fault::Unnamed(tokens)) => Err(syn::Error::new_spanned(
             tokens,
-            "an answer needs a named type; allowed are `async fn` for `-> impl Future`, and types \
+            "a reply needs a named type; allowed are `async fn` for `-> impl Future`, and types \
              such as `Box<dyn Trait + Send>`",
         )),
     }

@@ -149,7 +149,7 @@ async fn an_async_handler_is_as_large_as_the_method() -> Outcome {
 }
 
 #[tokio::test]
-async fn a_method_with_reply_to_answers_when_it_likes() -> Outcome {
+async fn a_method_with_reply_to_replies_when_it_likes() -> Outcome {
     let (_system, counter) = counter()?;
     let receiver = counter.clone();
     let next = tokio::spawn(async move { receiver.next().ask().await });

@@ -26,7 +26,7 @@ impl Handler<Now> for Callee {
     }
 }
 
-/// Never answered on the spot.
+/// Never replied to on the spot.
 struct Later(u64);
 
 impl AsyncHandler<Later> for Callee {

@@ -92,7 +92,7 @@ async fn send_letters() -> Result<Outcome, Box<dyn std::error::Error>> {
             )
             .tell();
         if let Err(error) = told {
-            // Here a request would be answered with 503. The letter is still there.
+            // Here a request would get 503. The letter is still there.
             let Text { .. } = error.into_message();
             refused += 1;
         }

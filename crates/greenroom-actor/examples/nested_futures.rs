@@ -106,13 +106,13 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn of_ten_at_once_one_gets_the_name() {
-        let answers = register_ten_times().await.expect("they are asked");
+        let replies = register_ten_times().await.expect("they are asked");
         let with = |status| {
-            answers
+            replies
                 .iter()
-                .filter(move |answer| answer.0 == status)
+                .filter(move |reply| reply.0 == status)
                 .count()
         };
-        assert_eq!((with(201), with(409)), (1, 9), "{answers:?}");
+        assert_eq!((with(201), with(409)), (1, 9), "{replies:?}");
     }
 }

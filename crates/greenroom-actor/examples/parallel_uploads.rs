@@ -1,4 +1,4 @@
-//! Two uploads at the same time, and one answer when both are done. However many requests upload,
+//! Two uploads at the same time, and one reply when both are done. However many requests upload,
 //! four pictures are on their way at a time.
 //!
 //! `cargo run -p greenroom-actor --example parallel_uploads`
@@ -38,7 +38,7 @@ impl Actor for Uploader {}
 
 #[messages]
 impl Uploader {
-    /// Answers with the address when the picture is there; the actor goes on meanwhile.
+    /// Replies with the address when the picture is there; the actor goes on meanwhile.
     #[message]
     fn upload(&mut self, picture: Picture, reply: ReplyTo<String>, context: &mut Context<Self>) {
         let places = Arc::clone(&self.places);
@@ -71,8 +71,8 @@ async fn upload_both(uploader: &ActorRef<Uploader>) -> Result<String, AskError> 
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let uploader = ActorSystem::new()?.spawn(Uploader::new);
     let begin = Instant::now();
-    let answer = upload_both(&uploader).await?;
-    writeln!(io::stdout(), "{answer}\nafter {:?}", begin.elapsed())?;
+    let reply = upload_both(&uploader).await?;
+    writeln!(io::stdout(), "{reply}\nafter {:?}", begin.elapsed())?;
     Ok(())
 }
 
@@ -84,15 +84,15 @@ mod tests {
     async fn two_take_as_long_as_one_and_more_than_four_wait() {
         let uploader = ActorSystem::new().expect("a system").spawn(Uploader::new);
         let begin = Instant::now();
-        let answer = upload_both(&uploader).await.expect("both are uploaded");
-        assert!(answer.ends_with("/1.png\nhttps://pictures.example/2.png"));
+        let reply = upload_both(&uploader).await.expect("both are uploaded");
+        assert!(reply.ends_with("/1.png\nhttps://pictures.example/2.png"));
         // The clock is paused: it moves by what is waited for, and nothing else.
         assert_eq!(begin.elapsed().as_millis(), 20);
 
         let begin = Instant::now();
         let requests = (0..4).map(|_| upload_both(&uploader));
-        let answers = futures_util::future::join_all(requests).await;
-        assert!(answers.iter().all(Result::is_ok));
+        let replies = futures_util::future::join_all(requests).await;
+        assert!(replies.iter().all(Result::is_ok));
         assert_eq!(begin.elapsed().as_millis(), 40);
     }
 }

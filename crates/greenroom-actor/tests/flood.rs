@@ -61,9 +61,9 @@ impl AsyncHandler<Ask> for Asker {
     async fn handle(&mut self, _: Ask, _: &mut Context<Self>) {
         let deadline = Instant::now() + TIMEOUT;
         self.told.count(&self.told.asked);
-        let answer = self.hung.ask(Question).timeout(TIMEOUT).await;
+        let reply = self.hung.ask(Question).timeout(TIMEOUT).await;
         let late = deadline.elapsed();
-        assert!(answer.expect_err("it hangs").is_timeout());
+        assert!(reply.expect_err("it hangs").is_timeout());
         let micros = u64::try_from(late.as_micros()).unwrap_or(u64::MAX);
         self.told.latest_micros.fetch_max(micros, Ordering::Relaxed);
         self.told.count(&self.told.askers);

@@ -246,9 +246,9 @@ async fn a_resize_moves_only_the_keys_of_routees_that_come_or_go() {
     router.resize(5).unwrap();
     let five = owners(&router, 500).await;
     let moved: Vec<_> = (0..500).filter(|key| four[key] != five[key]).collect();
-    let newcomer = five[&moved[0]];
-    assert!(!four.values().any(|owner| *owner == newcomer));
-    assert!(moved.iter().all(|key| five[key] == newcomer));
+    let added = five[&moved[0]];
+    assert!(!four.values().any(|owner| *owner == added));
+    assert!(moved.iter().all(|key| five[key] == added));
     // A fifth, give or take.
     assert!((50..150).contains(&moved.len()), "{}", moved.len());
     router.resize(4).unwrap();
@@ -278,10 +278,10 @@ async fn only_the_keys_of_a_routee_that_ended_move_and_its_replacement_gets_them
     }
     router.resize(3).unwrap();
     let replaced = owners(&router, 100).await;
-    let newcomer = replaced[&7];
+    let added = replaced[&7];
     for key in 0..100 {
         let is_replaced = before[&key] == gone;
-        let owner = if is_replaced { newcomer } else { before[&key] };
+        let owner = if is_replaced { added } else { before[&key] };
         assert_eq!(replaced[&key], owner, "{key}");
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::core::{Adaptor, Core};
+use crate::core::{Adaptor, Core, SubscribeError};
 use crate::publish::PAYLOAD_BYTES_MAX;
 use crate::redis::Redis;
 use crate::subscription::Receiver;
@@ -12,9 +12,6 @@ use crate::{
     Accepted, Pattern, PublishError, QueueSettings, RedisSettings, Sink, SinkSubscription, Status,
     Subscription, Topic, TopicError,
 };
-
-/// The most subscriptions of one bus.
-pub const SUBSCRIPTIONS_MAX: usize = 1_048_576;
 
 /// A set of topics to publish to and to subscribe to. Cheap to clone. It ends with its last clone:
 /// its subscriptions give what they have queued and end too.
@@ -25,22 +22,6 @@ pub struct Bus(Arc<Handle>);
 
 struct Handle {
     core: Arc<Core>,
-}
-
-/// A subscription that was not made.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum SubscribeError {
-    /// The text is not a valid topic or pattern.
-    #[error(transparent)]
-    Topic(#[from] TopicError),
-    /// The bus publishes with sharded pub/sub, which has no patterns. Use a bus without
-    /// [`sharded`](RedisSettings::sharded) for the topics that need them.
-    #[error("`{0}` has a wildcard, and sharded pub/sub of Redis has no patterns")]
-    PatternOnSharded(Pattern),
-    /// There are already [`SUBSCRIPTIONS_MAX`] subscriptions.
-    #[error("the bus has {SUBSCRIPTIONS_MAX} subscriptions, and may have no more")]
-    TooMany,
 }
 
 impl Bus {

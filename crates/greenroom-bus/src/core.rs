@@ -9,7 +9,10 @@ use crate::meters::Meters;
 use crate::redis::Redis;
 use crate::subscription::{End, Offer, Receiver};
 use crate::table::{Members, Table};
-use crate::{Message, Pattern, SUBSCRIPTIONS_MAX, SubscribeError, Topic};
+use crate::{Message, Pattern, Topic, TopicError};
+
+/// The most subscriptions of one bus.
+pub const SUBSCRIPTIONS_MAX: usize = 1_048_576;
 
 pub(crate) struct Core {
     pub(crate) table: RwLock<Table<Receiver>>,
@@ -20,6 +23,22 @@ pub(crate) struct Core {
 pub(crate) enum Adaptor {
     InProcess,
     Redis(Arc<Redis>),
+}
+
+/// A subscription that was not made.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SubscribeError {
+    /// The text is not a valid topic or pattern.
+    #[error(transparent)]
+    Topic(#[from] TopicError),
+    /// The bus publishes with sharded pub/sub, which has no patterns. Use a bus without
+    /// [`sharded`](crate::RedisSettings::sharded) for the topics that need them.
+    #[error("`{0}` has a wildcard, and sharded pub/sub of Redis has no patterns")]
+    PatternOnSharded(Pattern),
+    /// There are already [`SUBSCRIPTIONS_MAX`] subscriptions.
+    #[error("the bus has {SUBSCRIPTIONS_MAX} subscriptions, and may have no more")]
+    TooMany,
 }
 
 /// Counts of the outcomes of one message over all of its receivers.

@@ -47,13 +47,14 @@ mod subscription;
 mod table;
 mod topic;
 
-pub use bus::{Bus, SUBSCRIPTIONS_MAX, SubscribeError};
+pub use crate::core::{SUBSCRIPTIONS_MAX, SubscribeError};
+pub use bus::Bus;
 pub use event::{Event, GapCause, Message};
 #[cfg(feature = "json")]
 pub use json::JsonError;
 pub use publish::{Accepted, PAYLOAD_BYTES_MAX, PublishError};
-pub use redis::{ConnectionState, RedisSettings, SettingsError, WhileAway};
-pub use status::{RedisStatus, Status};
+pub use redis::{RedisSettings, SettingsError, WhileAway};
+pub use status::{ConnectionState, RedisStatus, Status};
 pub use subscription::{
     EVENTS_MAX, End, EstablishError, Overflow, QueueSettings, Sink, SinkError, SinkSubscription,
     Subscription,

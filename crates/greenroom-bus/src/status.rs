@@ -1,7 +1,5 @@
 use serde::Serialize;
 
-use crate::ConnectionState;
-
 /// The state of a bus at one moment. Counters count from when the bus was created.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
@@ -27,6 +25,20 @@ pub struct Status {
     pub reconnect_gaps: u64,
     /// The connection to Redis, if there is to be one.
     pub redis: Option<RedisStatus>,
+}
+
+/// The state of a bus' connection to Redis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ConnectionState {
+    /// The first connection is being tried.
+    Connecting,
+    /// The connection is up.
+    Connected,
+    /// The connection is lost; it is being tried again.
+    Away,
+    /// The bus has ended.
+    Ended,
 }
 
 /// The connection of a bus to Redis.

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::error::ErrorKind;
 
 /// The status after a failure: serving ended by a fault, a drain aborted a request, or no server
-/// answered a load.
+/// responded to a load.
 pub(crate) const FAILED: u8 = 1;
 
 /// The status if it did not start: the command line or an address is at fault. clap uses the same

@@ -79,8 +79,8 @@ fn assert_named(flags: &str, lines: &str, server: &str, request: &str, expected:
     let address = greenroom.address.replace("unix:", "unix@");
     let haproxy = HaProxy::start(lines, &format!("{address} {server}"));
     let request: Vec<_> = request.split(' ').collect();
-    let answer = curl(&request, haproxy.address);
-    assert_eq!(answer, outside::http::HELLO, "{flags}");
+    let response = curl(&request, haproxy.address);
+    assert_eq!(response, outside::http::HELLO, "{flags}");
     let line = greenroom.wait_for_log("/hello");
     assert!(line.contains(expected), "{flags}: {line}");
 }
@@ -129,8 +129,8 @@ fn curl_announces_itself() {
     let flags = ["--listen", "127.0.0.1:0", "--proxy-protocol"];
     let greenroom = Running::start(&mut command(&[&["serve"], &flags[..]].concat()));
     for version in ["--http1.1", "--http2-prior-knowledge"] {
-        let answer = curl(&["--haproxy-protocol", version], &greenroom.address);
-        assert_eq!(answer, outside::http::HELLO, "{version}");
+        let response = curl(&["--haproxy-protocol", version], &greenroom.address);
+        assert_eq!(response, outside::http::HELLO, "{version}");
         let line = greenroom.wait_for_log("/hello");
         assert!(line.contains(&format!("peer={CLIENT}:")), "{line}");
     }

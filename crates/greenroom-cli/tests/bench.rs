@@ -16,7 +16,7 @@ use std::sync::{Arc, Barrier};
 use program::Running;
 use rustix::process::Signal;
 use serde_json::Value;
-use support::{Finished, Fixture, Measuring, Reply, Request, answer, bench, quiet};
+use support::{Finished, Fixture, Measuring, Reply, Request, bench, quiet, response};
 
 fn json(file: &Path) -> Value {
     serde_json::from_str(&fs::read_to_string(file).unwrap()).expect("it is JSON")
@@ -139,7 +139,7 @@ fn all_connections_send_at_once() {
     let server = Fixture::start(move |_| {
         // No response is sent before all requests came.
         together.wait();
-        Reply::Close(answer("200 OK", "together"))
+        Reply::Close(response("200 OK", "together"))
     });
     let run = quiet(&["-n", "12", "-c", "12", "-s", "20"], &server.url("/")).expect_status(0);
     assert_eq!(run.count("Complete requests:"), 12);
@@ -282,7 +282,7 @@ fn progress_is_a_line_an_interval_and_can_be_silenced() {
 }
 
 #[test]
-fn interval_without_answers_has_no_latency() {
+fn interval_without_responses_has_no_latency() {
     let server = Fixture::silent();
     let flags = ["-s", "500ms", "--interval", "100ms", &server.url("/")];
     let run = bench(&flags).expect_status(1);
@@ -298,7 +298,7 @@ fn files_hold_what_was_measured() {
         } else {
             "200 OK"
         };
-        Reply::Keep(answer(status, "four"))
+        Reply::Keep(response(status, "four"))
     });
     let directory = tempfile::tempdir().unwrap();
     let names = ["json", "csv", "e.csv", "tsv", "hdr", "svg", "html"];
@@ -434,7 +434,7 @@ fn open_loop_beside_a_silent_server_keeps_its_time() {
 #[test]
 fn mixed_load_has_statistics_of_its_own_for_each_stream() {
     let main = Fixture::hello();
-    let other = Fixture::start(|_| Reply::Close(answer("503 Busy", "busy")));
+    let other = Fixture::start(|_| Reply::Close(response("503 Busy", "busy")));
     let closed = format!(
         "connections=2 keep-alive=no method=PUT {}",
         other.url("/closed")
@@ -446,8 +446,8 @@ fn mixed_load_has_statistics_of_its_own_for_each_stream() {
     assert!(!run.stdout.contains("Non-2xx"));
     let streams = json["streams"].as_array().unwrap();
     assert_eq!(streams.len(), 2);
-    let answered = streams[1]["statuses"]["503"].as_u64().unwrap();
-    assert_eq!(other.requests().len() as u64, answered);
+    let busy = streams[1]["statuses"]["503"].as_u64().unwrap();
+    assert_eq!(other.requests().len() as u64, busy);
     assert_eq!(streams[0]["statuses"]["200"], 10);
     assert_eq!(streams[1]["name"], other.url("/closed"));
     assert!(
@@ -521,9 +521,9 @@ fn urls_of_a_file_keep_its_order_in_both_loops() {
 }
 
 #[test]
-fn answers_of_other_lengths_fail_unless_they_may_vary() {
+fn responses_of_other_lengths_fail_unless_they_may_vary() {
     let server = Fixture::start(|request| {
-        Reply::Keep(answer("200 OK", &"x".repeat(1 + request.number % 2)))
+        Reply::Keep(response("200 OK", &"x".repeat(1 + request.number % 2)))
     });
     let strict = quiet(&["-k", "-n", "10"], &server.url("/")).expect_status(0);
     assert_eq!(strict.count("Failed requests:"), 5);
@@ -540,7 +540,7 @@ fn gates_decide_the_exit_status() {
         } else {
             "200 OK"
         };
-        Reply::Keep(answer(status, "same"))
+        Reply::Keep(response(status, "same"))
     });
     for (gate, status) in [
         ("p99>0ms", 3),
@@ -572,7 +572,7 @@ fn gates_decide_the_exit_status() {
 #[test]
 fn missed_rate_is_told_and_has_a_status() {
     let server = Fixture::start(|request| match request.number {
-        0 => Reply::Keep(answer("200 OK", "once")),
+        0 => Reply::Keep(response("200 OK", "once")),
         _ => Reply::Hang(Vec::new()),
     });
     let flags = [
@@ -595,15 +595,15 @@ fn a_signal_ends_the_run_with_what_it_has() {
         let flags = ["-k", "-t", "1h", "--interval", "100ms", "--json"];
         let arguments = [&flags[..], &[file.to_str().unwrap(), &url]].concat();
         let mut run = Measuring::start(&arguments);
-        run.wait_for_answers();
+        run.wait_for_responses();
         run.signal(signal);
         let run = run.finish().expect_status(130);
-        let answered = run.count("Complete requests:");
-        assert!(answered > 0);
+        let complete = run.count("Complete requests:");
+        assert!(complete > 0);
         run.assert_prints(&["Requests per second:", "Interrupted after ", "100% "]);
         let json = json(&file);
         assert_eq!(json["interrupted"], true);
-        assert_eq!(json["streams"][0]["requests"]["answered"], answered);
+        assert_eq!(json["streams"][0]["requests"]["answered"], complete);
     }
 }
 

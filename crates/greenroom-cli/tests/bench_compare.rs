@@ -123,7 +123,7 @@ fn two_servers_are_compared_in_rounds_and_with_themselves() {
 }
 
 #[test]
-fn servers_that_answer_differently_are_not_compared() {
+fn servers_that_respond_differently_are_not_compared() {
     let (a, b) = (
         Contender::new("a", "/hello"),
         Contender::new("b", "/health"),
@@ -131,7 +131,7 @@ fn servers_that_answer_differently_are_not_compared() {
     let servers = [a.argument.as_str(), b.argument.as_str()];
     let run = compare(&["-q", "--rounds", "1"], &servers).expect_status(1);
     assert!(
-        run.stderr.contains("the first answers of a and b differ"),
+        run.stderr.contains("the first responses of a and b differ"),
         "{}",
         run.stderr
     );
@@ -249,7 +249,7 @@ fn interrupted_comparison_reports_whole_rounds_and_leaves_no_server() {
 fn a_second_signal_leaves_no_server_either() {
     let a = Contender::new("a", "/hello");
     let mut run = Measuring::start(&arguments(&["-t", "1h"], &[&a.argument]));
-    run.wait_for_answers();
+    run.wait_for_responses();
     for signal in [Signal::INT, Signal::TERM, Signal::INT] {
         run.signal(signal);
     }

@@ -12,11 +12,11 @@ use std::process::Command;
 
 use program::{Running, command};
 use rustix::process::Signal;
-use support::{Finished, Fixture, Measuring, Reply, address, answer, bench, quiet};
+use support::{Finished, Fixture, Measuring, Reply, address, bench, quiet, response};
 
 /// Returns the message with which flags are rejected before a URL that has no server; nothing was
 /// sent.
-fn refusal(flags: &[&str]) -> String {
+fn error_of(flags: &[&str]) -> String {
     let server = Fixture::hello();
     let run = quiet(flags, &server.url("/")).expect_status(2);
     assert!(server.requests().is_empty(), "{flags:?}");
@@ -61,7 +61,7 @@ fn wrong_values_are_refused_with_flag_value_and_what_is_allowed() {
         ("--also", "rate=1 ramp=0..2 http://host/", "not both"),
         ("--server-pid", "0", "from 1 to"),
     ] {
-        let message = refusal(&[flag, value]);
+        let message = error_of(&[flag, value]);
         let shown = value.lines().next().unwrap().trim_end();
         for text in ["error: invalid value", "'--", shown, allowed] {
             assert!(message.contains(text), "{flag} {value}: {message}");
@@ -98,7 +98,7 @@ fn flags_that_contradict_each_other_are_refused() {
         (&["-B", "192.0.2.1"], "192.0.2.1"),
         (&["--server-pid", "4000000000"], "4000000000"),
     ] {
-        let message = refusal(flags);
+        let message = error_of(flags);
         assert!(message.starts_with("error: "), "{flags:?}: {message}");
         assert!(message.contains(text), "{flags:?}: {message}");
     }
@@ -107,7 +107,7 @@ fn flags_that_contradict_each_other_are_refused() {
 #[test]
 fn flags_of_ab_that_make_no_sense_here_are_refused_by_name() {
     for flag in ["-w", "-x", "-y", "-z", "-Z", "-f"] {
-        let message = refusal(&[flag, "value"]);
+        let message = error_of(&[flag, "value"]);
         let expected = format!("unexpected argument '{flag}'");
         assert!(message.contains(&expected), "{message}");
     }
@@ -145,11 +145,11 @@ fn files_that_cannot_be_used_are_told_before_anything_is_sent() {
         "-p", "-u", "--json", "--csv", "-e", "-g", "--hdr", "--plot", "--html",
     ] {
         for file in [missing, here] {
-            let message = refusal(&[flag, file]);
+            let message = error_of(&[flag, file]);
             assert!(message.contains(file), "{flag}: {message}");
         }
     }
-    assert!(refusal(&["--json", here]).contains("it is a directory"));
+    assert!(error_of(&["--json", here]).contains("it is a directory"));
 }
 
 #[test]
@@ -214,7 +214,7 @@ fn assert_fails(reply: Reply, kinds: &[&str]) -> Finished {
     run.assert_prints(&[
         "Complete requests:      0\n",
         "first: ",
-        "Nothing was answered at all.",
+        "No request got a response at all.",
     ]);
     assert!(!run.stdout.contains("NaN") && !run.stdout.contains("inf"));
     run
@@ -238,13 +238,13 @@ fn failing_servers_are_told_apart() {
 }
 
 #[test]
-fn answers_that_say_503_are_answers() {
-    let server = Fixture::start(|_| Reply::Keep(answer("503 Busy", "busy")));
+fn responses_that_say_503_are_responses() {
+    let server = Fixture::start(|_| Reply::Keep(response("503 Busy", "busy")));
     let run = quiet(&["-k", "-n", "10"], &server.url("/")).expect_status(0);
     assert_eq!(run.count("Complete requests:"), 10);
     assert_eq!(run.count("Failed requests:"), 0);
     assert_eq!(run.count("Non-2xx responses:"), 10);
-    run.assert_prints(&["Answers by status\n  503            10\n"]);
+    run.assert_prints(&["Responses by status\n  503            10\n"]);
 }
 
 #[test]
@@ -255,7 +255,7 @@ fn server_that_dies_leaves_a_report_of_both() {
         let url = format!("http://{listen}/hello");
         let arguments = [flags, &["-s", "1", "--interval", "100ms", &url]].concat();
         let mut run = Measuring::start(&arguments);
-        run.wait_for_answers();
+        run.wait_for_responses();
         server.signal(Signal::KILL);
         let run = run.finish();
         // On a busy machine the generator may miss the rate.

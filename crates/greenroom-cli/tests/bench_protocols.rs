@@ -16,7 +16,7 @@ use support::tls::TlsFront;
 use support::{Finished, Fixture, bench, quiet};
 
 /// Asserts that this number of requests got a response, and none failed.
-fn assert_answered(run: Finished, count: u64) -> Finished {
+fn assert_served(run: Finished, count: u64) -> Finished {
     let run = run.expect_status(0);
     assert_eq!(run.count("Complete requests:"), count, "{}", run.stdout);
     assert_eq!(run.count("Failed requests:"), 0, "{}", run.stdout);
@@ -46,14 +46,14 @@ fn certificate_is_checked_unless_it_need_not_be() {
     let run = quiet(&["-n", "3"], &url).expect_status(1);
     run.assert_failed(3, &["tls"]);
     run.assert_prints(&["--insecure accepts any certificate"]);
-    let run = assert_answered(quiet(&["-n", "6", "-c", "2", "--insecure"], &url), 6);
+    let run = assert_served(quiet(&["-n", "6", "-c", "2", "--insecure"], &url), 6);
     run.assert_prints(&[
         "SSL/TLS Protocol:       TLSv1.",
         "TLS Server Name:        localhost\n",
     ]);
     let certificate = front.certificate();
     let certificate = certificate.to_str().unwrap();
-    assert_answered(quiet(&["-k", "-n", "6", "--ca", certificate], &url), 6);
+    assert_served(quiet(&["-k", "-n", "6", "--ca", certificate], &url), 6);
     // It was made for the name, not for the address.
     let url = format!("https://127.0.0.1:{}/hello", front.port);
     let run = quiet(&["-n", "2", "--ca", certificate], &url).expect_status(1);
@@ -108,7 +108,7 @@ fn http2_is_spoken_with_prior_knowledge() {
         &["-k", "--rate", "40", "-t", "500ms"],
     ] {
         let run = quiet(&[&["--http2", "-v", "2"], flags].concat(), &url);
-        let run = assert_answered(run, 20);
+        let run = assert_served(run, 20);
         run.assert_prints(&["HTTP/2", "HTML transferred:       280 bytes\n"]);
     }
 }
@@ -118,11 +118,11 @@ fn http2_is_negotiated_over_tls() {
     let server = Running::serve(&[]);
     let front = TlsFront::of(&server.address, &["h2", "http/1.1"]);
     let url = format!("https://localhost:{}/hello", front.port);
-    assert_answered(
+    assert_served(
         quiet(&["-k", "-n", "9", "-c", "3", "--http2", "--insecure"], &url),
         9,
     );
-    assert_answered(quiet(&["-k", "-n", "9", "-c", "3", "--insecure"], &url), 9);
+    assert_served(quiet(&["-k", "-n", "9", "-c", "3", "--insecure"], &url), 9);
     let old = TlsFront::of(&server.address, &["http/1.1"]);
     let url = format!("https://localhost:{}/hello", old.port);
     let run = quiet(&["-n", "2", "--http2", "--insecure"], &url).expect_status(1);
@@ -156,7 +156,7 @@ fn websocket_messages_make_round_trips() {
         &["-k", "--rate", "40", "-t", "500ms"],
     ] {
         let flags = [&["-p", message.to_str().unwrap()], flags].concat();
-        let run = assert_answered(quiet(&flags, &url), 20);
+        let run = assert_served(quiet(&flags, &url), 20);
         run.assert_prints(&[
             "Document Length:        12 bytes",
             "HTML transferred:       240 bytes",
@@ -164,7 +164,7 @@ fn websocket_messages_make_round_trips() {
     }
     let front = TlsFront::of(&server.address, &[]);
     let url = format!("wss://localhost:{}/ws/echo", front.port);
-    assert_answered(quiet(&["-k", "-n", "5", "--insecure"], &url), 5);
+    assert_served(quiet(&["-k", "-n", "5", "--insecure"], &url), 5);
 }
 
 #[test]
@@ -213,7 +213,7 @@ fn unix_socket_carries_every_protocol() {
         ),
     ] {
         let run = quiet(&[&["--unix-socket", path], flags].concat(), url);
-        let run = assert_answered(run, 8);
+        let run = assert_served(run, 8);
         run.assert_prints(&["Server Hostname:        anywhere.invalid\n"]);
     }
     let run = quiet(
@@ -228,10 +228,10 @@ fn addresses_and_names_of_this_machine_are_reached() {
     let mut both = command(&["serve", "--listen", "[::1]:0"]);
     let server = Running::start(&mut both);
     let run = quiet(&["-n", "4"], &format!("http://{}/hello", server.address));
-    assert_answered(run, 4).assert_prints(&["Server Hostname:        ::1\n"]);
+    assert_served(run, 4).assert_prints(&["Server Hostname:        ::1\n"]);
     let server = Fixture::hello();
     let url = format!("http://localhost:{}", server.address.port());
-    let run = assert_answered(quiet(&["-n", "4"], &url), 4);
+    let run = assert_served(quiet(&["-n", "4"], &url), 4);
     run.assert_prints(&[
         "Server Hostname:        localhost\n",
         "Document Path:          /\n",
@@ -243,7 +243,7 @@ fn addresses_and_names_of_this_machine_are_reached() {
 fn connections_come_from_the_source_addresses_in_turn() {
     let server = Fixture::hello();
     let flags = ["-n", "12", "-c", "3", "-B", "127.0.0.2,127.0.0.3"];
-    assert_answered(quiet(&flags, &server.url("/")), 12);
+    assert_served(quiet(&flags, &server.url("/")), 12);
     let peers: BTreeSet<_> = server.requests().iter().map(|one| one.peer.ip()).collect();
     let expected = ["127.0.0.2", "127.0.0.3"].map(|ip| ip.parse().unwrap());
     assert_eq!(peers, BTreeSet::from(expected));
@@ -252,7 +252,7 @@ fn connections_come_from_the_source_addresses_in_turn() {
 #[test]
 fn pipelined_requests_share_a_connection() {
     let server = Fixture::hello();
-    assert_answered(
+    assert_served(
         quiet(
             &["-k", "-n", "40", "-c", "2", "--pipeline", "5"],
             &server.url("/"),

@@ -29,7 +29,7 @@ pub(crate) fn help(arguments: &[&str]) -> String {
 }
 
 /// Returns the message with which the program rejects `arguments`.
-pub(crate) fn refusal(arguments: &[&str]) -> String {
+pub(crate) fn error_of(arguments: &[&str]) -> String {
     let output = output(arguments);
     let message = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(2), "{message}");
@@ -92,7 +92,7 @@ fn wrong_command_lines_are_refused_with_what_is_allowed() {
         (&["serve", "--fields-max", "257"], "1 to 256"),
     ];
     for (arguments, allowed) in cases {
-        let message = refusal(arguments);
+        let message = error_of(arguments);
         assert!(message.contains(allowed), "{arguments:?}: {message}");
     }
 }
@@ -101,7 +101,7 @@ fn wrong_command_lines_are_refused_with_what_is_allowed() {
 fn taken_address_is_refused_with_advice() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
-    let message = refusal(&["serve", "--listen", &address]);
+    let message = error_of(&["serve", "--listen", &address]);
     assert!(message.contains(&address), "{message}");
     assert!(
         message.contains("Another program listens there"),
@@ -112,13 +112,13 @@ fn taken_address_is_refused_with_advice() {
 #[test]
 fn second_server_on_the_same_address_is_refused() {
     let first = Running::serve(&[]);
-    let message = refusal(&["serve", "--listen", &first.address]);
+    let message = error_of(&["serve", "--listen", &first.address]);
     assert!(message.contains("Another program"), "{message}");
 }
 
 #[test]
 fn foreign_address_is_refused() {
-    let message = refusal(&["serve", "--listen", "192.0.2.1:5000"]);
+    let message = error_of(&["serve", "--listen", "192.0.2.1:5000"]);
     assert!(message.contains("no such address"), "{message}");
 }
 
@@ -126,9 +126,9 @@ fn foreign_address_is_refused() {
 fn either_signal_ends_an_idle_server_with_status_0() {
     for signal in [Signal::TERM, Signal::INT] {
         let mut server = Running::serve(&[]);
-        let answer = server.get("/hello");
-        assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
-        assert!(answer.ends_with("\r\n\r\nHello, world!\n"), "{answer}");
+        let response = server.get("/hello");
+        assert!(response.starts_with("HTTP/1.1 200 OK\r\n"), "{response}");
+        assert!(response.ends_with("\r\n\r\nHello, world!\n"), "{response}");
         server.signal(signal);
         assert_eq!(server.wait().code(), Some(0));
     }
@@ -154,8 +154,8 @@ fn drain_finishes_what_is_under_way() {
     upstream
         .write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nlate")
         .unwrap();
-    let answer = read_to_end(client);
-    assert!(answer.ends_with("late"), "{answer}");
+    let response = read_to_end(client);
+    assert!(response.ends_with("late"), "{response}");
     assert_eq!(server.wait().code(), Some(0));
 }
 

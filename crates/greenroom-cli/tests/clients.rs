@@ -20,27 +20,27 @@ const BUILD_DEADLINE: Duration = Duration::from_mins(5);
 #[test]
 fn curl_keeps_its_connection() {
     let mut server = Server::start();
-    let answer = curl(&[
+    let response = curl(&[
         "--write-out",
         "%{http_version} %{http_code} %{num_connects}\n",
     ])
     .urls(&[&server.url("/hello"), &server.url("/hello")])
     .run();
-    assert_eq!(answer, format!("{HELLO}1.1 200 1\n{HELLO}1.1 200 0\n"));
+    assert_eq!(response, format!("{HELLO}1.1 200 1\n{HELLO}1.1 200 0\n"));
     server.assert_sound();
 }
 
 #[test]
 fn curl_speaks_http_2_with_prior_knowledge() {
     let mut server = Server::start();
-    let answer = curl(&[
+    let response = curl(&[
         "--http2-prior-knowledge",
         "--write-out",
         "%{http_version} %{http_code}\n",
     ])
     .urls(&[&server.url("/hello")])
     .run();
-    assert_eq!(answer, format!("{HELLO}2 200\n"));
+    assert_eq!(response, format!("{HELLO}2 200\n"));
 
     let file = body_file(1024 * 1024);
     let receipt = curl(&["--http2-prior-knowledge", "--data-binary"])
@@ -53,12 +53,12 @@ fn curl_speaks_http_2_with_prior_knowledge() {
 
 /// curl offers the upgrade that RFC 9113 has abolished; a server may ignore it.
 #[test]
-fn curl_is_answered_when_it_offers_to_upgrade_to_http_2() {
+fn curl_is_served_when_it_offers_to_upgrade_to_http_2() {
     let mut server = Server::start();
-    let answer = curl(&["--http2", "--write-out", "%{http_code}\n"])
+    let response = curl(&["--http2", "--write-out", "%{http_code}\n"])
         .urls(&[&server.url("/hello")])
         .run();
-    assert_eq!(answer, format!("{HELLO}200\n"));
+    assert_eq!(response, format!("{HELLO}200\n"));
     server.assert_sound();
 }
 
@@ -184,10 +184,10 @@ fn curl_asks_over_a_unix_socket_and_over_ipv6() {
     let unix = format!("unix:{}", socket.display());
     let mut server = Server::listening_on(&["127.0.0.1:0", "[::1]:0", &unix]);
     let path = socket.to_str().expect("the path is of UTF-8");
-    let answer = curl(&["--unix-socket", path])
+    let response = curl(&["--unix-socket", path])
         .urls(&["http://localhost/hello"])
         .run();
-    assert_eq!(answer, HELLO);
+    assert_eq!(response, HELLO);
     let url = format!("http://{}/hello", server.address_of(1));
     assert_eq!(curl(&[]).urls(&[&url]).run(), HELLO);
     assert_hello(server.address());
@@ -330,9 +330,9 @@ fn body_file(size: usize) -> tempfile::NamedTempFile {
     file
 }
 
-fn assert_receipt(answer: &str, size: usize) {
+fn assert_receipt(response: &str, size: usize) {
     let receipt: serde_json::Value =
-        serde_json::from_str(answer).unwrap_or_else(|_| panic!("no receipt: {answer}"));
+        serde_json::from_str(response).unwrap_or_else(|_| panic!("no receipt: {response}"));
     let sha256 = hex::encode(Sha256::digest(body(size)));
     assert_eq!(
         receipt,

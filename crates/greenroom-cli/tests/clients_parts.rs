@@ -203,7 +203,7 @@ fn curl_without_a_buffer() {
         read.read_exact(&mut found)
             .unwrap_or_else(|error| panic!("part {number} does not come: {error}"));
         assert!(Some(found.into()) == part(number), "part {number}");
-        http::get(server.address, "/next", DEADLINE).expect("/next is answered");
+        http::get(server.address, "/next", DEADLINE).expect("/next gets its response");
     }
     let mut rest = Vec::new();
     read.read_to_end(&mut rest).expect("the pipe ends");

@@ -7,20 +7,19 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, Method, Request, StatusCode};
-use axum::response::Response;
 use futures_util::stream;
 use greenroom_cli::demo::{self, Demo};
 use http_body_util::BodyExt;
 use tokio::time::Instant;
 use tower::ServiceExt;
 
-struct Answer {
+struct Response {
     status: StatusCode,
     headers: HeaderMap,
     body: Bytes,
 }
 
-impl Answer {
+impl Response {
     fn text(&self) -> &str {
         std::str::from_utf8(&self.body).expect("the body is text")
     }
@@ -30,15 +29,15 @@ fn application() -> Router {
     demo::router(Demo::default())
 }
 
-async fn call(request: Request<Body>) -> Response {
+async fn call(request: Request<Body>) -> axum::response::Response {
     let Ok(response) = application().oneshot(request).await;
     response
 }
 
-async fn send(request: Request<Body>) -> Answer {
+async fn send(request: Request<Body>) -> Response {
     let (parts, body) = call(request).await.into_parts();
     let body = body.collect().await.expect("the body is whole").to_bytes();
-    Answer {
+    Response {
         status: parts.status,
         headers: parts.headers,
         body,
@@ -50,7 +49,7 @@ fn request(method: Method, target: &str, body: Body) -> Request<Body> {
     request.body(body).expect("the request is well formed")
 }
 
-async fn get(target: &str) -> Answer {
+async fn get(target: &str) -> Response {
     send(request(Method::GET, target, Body::empty())).await
 }
 
@@ -58,11 +57,11 @@ async fn get(target: &str) -> Answer {
 async fn page_comes_at_once_without_a_word() {
     let start = Instant::now();
     for target in ["/", "/?field=", "/?other=hello"] {
-        let answer = get(target).await;
-        assert_eq!(answer.status, StatusCode::OK);
-        assert_eq!(answer.headers["content-type"], "text/html; charset=utf-8");
-        assert!(answer.text().contains("name=\"field\""));
-        assert!(!answer.text().contains("You said"));
+        let response = get(target).await;
+        assert_eq!(response.status, StatusCode::OK);
+        assert_eq!(response.headers["content-type"], "text/html; charset=utf-8");
+        assert!(response.text().contains("name=\"field\""));
+        assert!(!response.text().contains("You said"));
     }
     assert_eq!(start.elapsed(), Duration::ZERO);
 }
@@ -103,9 +102,9 @@ async fn page_loads_nothing_and_allows_no_script() {
 #[tokio::test(start_paused = true)]
 async fn echo_comes_after_two_seconds() {
     let start = Instant::now();
-    let answer = get("/?field=hello+there").await;
+    let response = get("/?field=hello+there").await;
     let waited = start.elapsed();
-    assert!(answer.text().contains("You said: hello there<"));
+    assert!(response.text().contains("You said: hello there<"));
     assert!(waited >= Duration::from_secs(2) && waited < Duration::from_millis(2_010));
 }
 
@@ -121,40 +120,46 @@ async fn echoes_wait_side_by_side() {
 
 #[tokio::test(start_paused = true)]
 async fn echo_is_escaped() {
-    let answer = get("/?field=%3Cscript%3Ealert(%22%26%27)%3C/script%3E").await;
-    assert!(!answer.text().contains("<script"));
-    assert!(!answer.text().contains("(\"&"));
+    let response = get("/?field=%3Cscript%3Ealert(%22%26%27)%3C/script%3E").await;
+    assert!(!response.text().contains("<script"));
+    assert!(!response.text().contains("(\"&"));
     let escaped = "&#60;script&#62;alert(&#34;&#38;&#39;)&#60;/script&#62;";
-    assert!(answer.text().contains(&format!("You said: {escaped}<")));
+    assert!(response.text().contains(&format!("You said: {escaped}<")));
 }
 
 #[tokio::test]
 async fn hello_is_plain_text() {
-    let answer = get("/hello").await;
-    assert_eq!(answer.text(), "Hello, world!\n");
-    assert_eq!(answer.headers["content-type"], "text/plain; charset=utf-8");
+    let response = get("/hello").await;
+    assert_eq!(response.text(), "Hello, world!\n");
+    assert_eq!(
+        response.headers["content-type"],
+        "text/plain; charset=utf-8"
+    );
 }
 
 #[tokio::test]
 async fn health_is_ok() {
-    let answer = get("/health").await;
-    assert_eq!((answer.status, answer.text()), (StatusCode::OK, "ok\n"));
+    let response = get("/health").await;
+    assert_eq!((response.status, response.text()), (StatusCode::OK, "ok\n"));
 }
 
 #[tokio::test]
 async fn pixel_is_a_cacheable_gif_for_everybody() {
     for target in ["/pixel.gif", "/pixel/", "/pixel/ads/banner.js?id=7"] {
-        let answer = get(target).await;
-        assert_eq!(answer.body.len(), 43, "{target}");
-        assert!(answer.body.starts_with(b"GIF89a") && answer.body.ends_with(b";"));
-        assert_eq!(answer.headers["content-type"], "image/gif");
-        assert_eq!(answer.headers["cache-control"], "public, max-age=31536000");
-        assert_eq!(answer.headers["access-control-allow-origin"], "*");
+        let response = get(target).await;
+        assert_eq!(response.body.len(), 43, "{target}");
+        assert!(response.body.starts_with(b"GIF89a") && response.body.ends_with(b";"));
+        assert_eq!(response.headers["content-type"], "image/gif");
         assert_eq!(
-            answer.headers["cross-origin-resource-policy"],
+            response.headers["cache-control"],
+            "public, max-age=31536000"
+        );
+        assert_eq!(response.headers["access-control-allow-origin"], "*");
+        assert_eq!(
+            response.headers["cross-origin-resource-policy"],
             "cross-origin"
         );
-        assert_eq!(answer.headers["timing-allow-origin"], "*");
+        assert_eq!(response.headers["timing-allow-origin"], "*");
     }
 }
 
@@ -214,26 +219,26 @@ async fn numbers_out_of_range_are_refused_with_what_is_allowed() {
         ("/mixed?fob=1", "unknown field `fob`"),
     ];
     for (target, allowed) in cases {
-        let answer = get(target).await;
-        assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{target}");
-        assert!(answer.text().contains(allowed), "{target}");
+        let response = get(target).await;
+        assert_eq!(response.status, StatusCode::BAD_REQUEST, "{target}");
+        assert!(response.text().contains(allowed), "{target}");
     }
 }
 
 #[tokio::test]
 async fn bytes_are_as_many_as_asked_for() {
     for length in [0_usize, 1, 65_536, 65_537, 1_000_000] {
-        let answer = get(&format!("/bytes/{length}")).await;
-        assert_eq!(answer.body.len(), length);
-        assert_eq!(answer.headers["content-length"], *length.to_string());
+        let response = get(&format!("/bytes/{length}")).await;
+        assert_eq!(response.body.len(), length);
+        assert_eq!(response.headers["content-length"], *length.to_string());
     }
 }
 
 #[tokio::test]
 async fn head_of_the_longest_download_costs_nothing() {
-    let answer = send(request(Method::HEAD, "/bytes/1099511627776", Body::empty())).await;
-    assert_eq!(answer.headers["content-length"], "1099511627776");
-    assert!(answer.body.is_empty());
+    let response = send(request(Method::HEAD, "/bytes/1099511627776", Body::empty())).await;
+    assert_eq!(response.headers["content-length"], "1099511627776");
+    assert!(response.body.is_empty());
 }
 
 #[tokio::test]
@@ -241,8 +246,8 @@ async fn upload_is_counted_and_hashed() {
     for method in [Method::POST, Method::PUT] {
         let pieces = ["ab", "", "c"].map(Ok::<_, std::io::Error>);
         let body = Body::from_stream(stream::iter(pieces));
-        let answer = send(request(method, "/upload", body)).await;
-        let receipt: serde_json::Value = serde_json::from_str(answer.text()).unwrap();
+        let response = send(request(method, "/upload", body)).await;
+        let receipt: serde_json::Value = serde_json::from_str(response.text()).unwrap();
         assert_eq!(receipt["bytes"], 3);
         let sha256_of_abc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
         assert_eq!(receipt["sha256"], sha256_of_abc);
@@ -253,30 +258,30 @@ async fn upload_is_counted_and_hashed() {
 async fn upload_that_breaks_off_is_an_error() {
     let pieces = [Ok("abc"), Err(std::io::Error::other("the line went dead"))];
     let body = Body::from_stream(stream::iter(pieces));
-    let answer = send(request(Method::POST, "/upload", body)).await;
-    assert_eq!(answer.status, StatusCode::BAD_REQUEST);
-    assert!(answer.text().contains("the line went dead"));
+    let response = send(request(Method::POST, "/upload", body)).await;
+    assert_eq!(response.status, StatusCode::BAD_REQUEST);
+    assert!(response.text().contains("the line went dead"));
 }
 
 #[tokio::test]
 async fn websocket_route_wants_an_upgrade() {
-    let answer = get("/ws/echo").await;
-    assert!(answer.status.is_client_error());
+    let response = get("/ws/echo").await;
+    assert!(response.status.is_client_error());
 }
 
 #[tokio::test]
 async fn proxy_without_an_upstream_says_how_to_get_one() {
-    let answer = get("/proxy").await;
-    assert_eq!(answer.status, StatusCode::NOT_FOUND);
-    assert!(answer.text().contains("--upstream"));
+    let response = get("/proxy").await;
+    assert_eq!(response.status, StatusCode::NOT_FOUND);
+    assert!(response.text().contains("--upstream"));
 }
 
 #[tokio::test]
 async fn unknown_paths_and_wrong_methods_are_told_apart() {
-    let answer = get("/nowhere").await;
-    assert_eq!(answer.status, StatusCode::NOT_FOUND);
-    assert!(answer.text().contains("page at /"));
-    let answer = send(request(Method::POST, "/hello", Body::empty())).await;
-    assert_eq!(answer.status, StatusCode::METHOD_NOT_ALLOWED);
-    assert_eq!(answer.headers["allow"], "GET,HEAD");
+    let response = get("/nowhere").await;
+    assert_eq!(response.status, StatusCode::NOT_FOUND);
+    assert!(response.text().contains("page at /"));
+    let response = send(request(Method::POST, "/hello", Body::empty())).await;
+    assert_eq!(response.status, StatusCode::METHOD_NOT_ALLOWED);
+    assert_eq!(response.headers["allow"], "GET,HEAD");
 }

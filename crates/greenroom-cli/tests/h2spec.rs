@@ -49,7 +49,7 @@ const EXPLAINED: [(&str, &str, &str); 1] = [(
     "http2/3.5",
     "Sends invalid connection preface",
     "The port speaks HTTP/1.1 too: what does not begin with the preface is a malformed request of \
-     that version, is answered 400 in it and closed. h2spec reads the answer as a frame.",
+     that version, gets 400 in it and is closed. h2spec reads the response as a frame.",
 )];
 
 #[derive(Debug)]

@@ -126,7 +126,7 @@ const STREAMS: u32 = 100;
 const GROWTH_MAX_KIB: u64 = 24 * 1_024;
 
 #[test]
-fn five_hundred_responses_that_nobody_takes_cost_little_and_are_cut_off() {
+fn five_hundred_responses_that_nobody_takes_cost_little_and_are_aborted() {
     // Time to look at the process while all are held.
     let mut server = Server::with_flags(&["--write-timeout", "20s"]);
     let address = server.address();
@@ -146,7 +146,7 @@ fn five_hundred_responses_that_nobody_takes_cost_little_and_are_cut_off() {
     for client in &mut clients {
         let mut heads = 0;
         while heads < STREAMS {
-            let (kind, ..) = client.next().expect("each is answered");
+            let (kind, ..) = client.next().expect("each gets its response");
             heads += u32::from(kind == HEADERS);
         }
     }
@@ -179,10 +179,10 @@ fn five_hundred_responses_that_nobody_takes_cost_little_and_are_cut_off() {
 
 const DESCRIPTORS_MAX: u32 = 256;
 const IDLE: usize = 400;
-const NEWCOMERS: usize = 100;
+const NEW_CLIENTS: usize = 100;
 
 #[test]
-fn idle_connections_that_fill_the_descriptors_keep_no_newcomer_out() {
+fn idle_connections_that_fill_the_descriptors_keep_no_new_client_out() {
     let mut server = Server::with_descriptors_max(DESCRIPTORS_MAX);
     let address = server.address();
     let baseline = server.descriptors_at_rest();
@@ -190,8 +190,8 @@ fn idle_connections_that_fill_the_descriptors_keep_no_newcomer_out() {
         .map(|number| {
             let mut client = Client::connect(address, 65_535);
             client.get(1, "/hello");
-            let answered = client.response();
-            assert!(answered.is_some(), "{number} was not served");
+            let first = client.response();
+            assert!(first.is_some(), "{number} was not served");
             client
         })
         .collect();
@@ -202,23 +202,23 @@ fn idle_connections_that_fill_the_descriptors_keep_no_newcomer_out() {
         |descriptors| *descriptors > DESCRIPTORS_MAX as usize / 2,
     );
 
-    let threads: Vec<_> = (0..NEWCOMERS)
+    let threads: Vec<_> = (0..NEW_CLIENTS)
         .map(|number| {
             thread::spawn(move || {
                 if number % 2 == 0 {
-                    let answer = http::get(address, "/hello", PATIENCE).expect("it is served");
-                    assert_eq!((answer.status, answer.body.as_str()), (200, HELLO));
+                    let response = http::get(address, "/hello", PATIENCE).expect("it is served");
+                    assert_eq!((response.status, response.body.as_str()), (200, HELLO));
                     return;
                 }
                 let mut client = Client::connect(address, 65_535);
                 client.get(1, "/hello");
-                let answer = client.response().expect("it is served");
-                assert!(answer.ends_with(HELLO.as_bytes()));
+                let response = client.response().expect("it is served");
+                assert!(response.ends_with(HELLO.as_bytes()));
             })
         })
         .collect();
     for thread in threads {
-        thread.join().expect("a newcomer is served");
+        thread.join().expect("a new client is served");
     }
     // The one that was idle longest made room, and was told to leave.
     assert!(idle[0].rest().contains(&GOAWAY));

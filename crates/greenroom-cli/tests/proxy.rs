@@ -30,13 +30,13 @@ async fn start(upstream: Router) -> SocketAddr {
     address
 }
 
-/// Sends `answer` after the first bytes of every connection, then closes it.
-async fn start_raw(answer: &'static [u8]) -> SocketAddr {
+/// Sends `response` after the first bytes of every connection, then closes it.
+async fn start_raw(response: &'static [u8]) -> SocketAddr {
     let (listener, address) = listener().await;
     tokio::spawn(async move {
         while let Ok((mut connection, _)) = listener.accept().await {
             let _ = connection.read(&mut [0; 4096]).await;
-            let _ = connection.write_all(answer).await;
+            let _ = connection.write_all(response).await;
         }
     });
     address

@@ -17,7 +17,7 @@ use outside::{tools, wait};
 use rustix::net::sockopt;
 
 /// The time-out of one exchange with a server that has more to do.
-const ANSWER_DEADLINE: Duration = Duration::from_mins(1);
+const RESPONSE_DEADLINE: Duration = Duration::from_mins(1);
 
 const CURLS: usize = 50;
 
@@ -92,7 +92,7 @@ const HALF_CLOSED: usize = 100;
 const HALF_CLOSED_MIN: Duration = Duration::from_millis(250);
 
 #[test]
-fn a_client_that_has_finished_writing_is_answered() {
+fn a_client_that_has_finished_writing_is_served() {
     let mut server = Server::start();
     let address = server.address();
     let baseline = server.descriptors_at_rest();
@@ -101,17 +101,17 @@ fn a_client_that_has_finished_writing_is_answered() {
         http::request(address, "/bytes/1000000", "keep-alive"),
         format!("POST /upload HTTP/1.1\r\nHost: {address}\r\nContent-Length: 2\r\n\r\nhi"),
     ] {
-        let mut answered = 0;
+        let mut successes = 0;
         for _ in 0..HALF_CLOSED {
             let begin = Instant::now();
-            let answer = exchange_half_closed(address, request.as_bytes());
-            let is_answered = answer.starts_with("HTTP/1.1 200 OK\r\n");
-            answered += usize::from(is_answered);
+            let response = exchange_half_closed(address, request.as_bytes());
+            let is_served = response.starts_with("HTTP/1.1 200 OK\r\n");
+            successes += usize::from(is_served);
             // On a busy machine.
-            let took_too_long = answer.is_empty() && begin.elapsed() >= HALF_CLOSED_MIN;
-            assert!(is_answered || took_too_long, "{answer}");
+            let took_too_long = response.is_empty() && begin.elapsed() >= HALF_CLOSED_MIN;
+            assert!(is_served || took_too_long, "{response}");
         }
-        assert!(answered > 0);
+        assert!(successes > 0);
     }
     server.await_descriptors(baseline);
     server.assert_sound();
@@ -130,8 +130,11 @@ fn a_client_that_stops_within_a_request_is_let_go() {
         format!("POST /upload HTTP/1.1\r\nHost: {address}\r\nTransfer-Encoding: chunked\r\n\r\n9"),
     ] {
         for _ in 0..HALF_CLOSED {
-            let answer = exchange_half_closed(address, request.as_bytes());
-            assert!(!answer.starts_with("HTTP/1.1 200"), "{request:?}: {answer}");
+            let response = exchange_half_closed(address, request.as_bytes());
+            assert!(
+                !response.starts_with("HTTP/1.1 200"),
+                "{request:?}: {response}"
+            );
         }
     }
     server.await_descriptors(baseline);
@@ -144,11 +147,11 @@ fn exchange_half_closed(address: SocketAddr, request: &[u8]) -> String {
     let mut stream = connect(address).expect("the server accepts");
     stream.write_all(request).expect("the request can be sent");
     stream.shutdown(Shutdown::Write).expect("it can be closed");
-    let mut answer = Vec::new();
+    let mut response = Vec::new();
     stream
-        .read_to_end(&mut answer)
+        .read_to_end(&mut response)
         .unwrap_or_else(|error| panic!("after {:?}: {error}", String::from_utf8_lossy(request)));
-    String::from_utf8_lossy(&answer).into_owned()
+    String::from_utf8_lossy(&response).into_owned()
 }
 
 const DESCRIPTORS_MAX: u32 = 1024;
@@ -173,9 +176,9 @@ fn twenty_thousand_connects_with_1024_descriptors_leave_nothing_behind() {
     server.await_descriptors(baseline);
     let warm_kib = server.resident_kib();
 
-    let answered = crowd(address, CONNECTS);
+    let successes = crowd(address, CONNECTS);
 
-    assert_eq!(answered, CONNECTS / KINDS.len() * 2, "requests answered");
+    assert_eq!(successes, CONNECTS / KINDS.len() * 2, "requests served");
     server.await_descriptors(baseline);
     let probe = Probe::start(address);
     let grown_kib = server.resident_kib().saturating_sub(warm_kib);
@@ -226,15 +229,15 @@ fn crowd(address: SocketAddr, connects: usize) -> usize {
 
 fn visit(address: SocketAddr, connects: usize) -> usize {
     let mut held = VecDeque::new();
-    let mut answered = 0;
+    let mut successes = 0;
     for kind in KINDS.iter().cycle().take(connects) {
         let mut stream = connect(address).expect("the server accepts");
         let stays = match kind {
             Kind::Silent => true,
             Kind::Stuck => stream.write_all(b"GET /hello HT").is_ok(),
             Kind::Asking | Kind::Idle => {
-                ask(&mut stream, address).expect("the request is answered");
-                answered += 1;
+                ask(&mut stream, address).expect("the request gets its response");
+                successes += 1;
                 matches!(kind, Kind::Idle)
             }
             Kind::Abandoned => {
@@ -249,28 +252,28 @@ fn visit(address: SocketAddr, connects: usize) -> usize {
             held.pop_front();
         }
     }
-    answered
+    successes
 }
 
 fn connect(address: SocketAddr) -> io::Result<TcpStream> {
-    let stream = TcpStream::connect_timeout(&address, ANSWER_DEADLINE)?;
-    stream.set_read_timeout(Some(ANSWER_DEADLINE))?;
-    stream.set_write_timeout(Some(ANSWER_DEADLINE))?;
+    let stream = TcpStream::connect_timeout(&address, RESPONSE_DEADLINE)?;
+    stream.set_read_timeout(Some(RESPONSE_DEADLINE))?;
+    stream.set_write_timeout(Some(RESPONSE_DEADLINE))?;
     Ok(stream)
 }
 
 fn ask(stream: &mut TcpStream, address: SocketAddr) -> io::Result<()> {
     stream.write_all(http::request(address, "/hello", "keep-alive").as_bytes())?;
-    let mut answer = Vec::new();
+    let mut response = Vec::new();
     let mut piece = [0; 1024];
-    while !answer.ends_with(HELLO.as_bytes()) {
+    while !response.ends_with(HELLO.as_bytes()) {
         match stream.read(&mut piece)? {
             0 => return Err(io::ErrorKind::UnexpectedEof.into()),
-            length => answer.extend_from_slice(&piece[..length]),
+            length => response.extend_from_slice(&piece[..length]),
         }
     }
-    if !answer.starts_with(b"HTTP/1.1 200 OK\r\n") {
-        return Err(io::Error::other(String::from_utf8_lossy(&answer)));
+    if !response.starts_with(b"HTTP/1.1 200 OK\r\n") {
+        return Err(io::Error::other(String::from_utf8_lossy(&response)));
     }
     Ok(())
 }

@@ -47,7 +47,7 @@ enum Kind {
     ByteByByte,
     /// Sends its first message, reads nothing and stays.
     Unread,
-    /// Reads the server's answer and stays.
+    /// Reads the server's response and stays.
     Half,
     /// Sends what is no TLS.
     Garbage,
@@ -177,7 +177,7 @@ impl Settled {
     /// Returns how many responses there were; none was lacking.
     fn finish(self) -> usize {
         self.stop.store(true, Ordering::Relaxed);
-        self.thread.join().expect("each request is answered")
+        self.thread.join().expect("each request gets its response")
     }
 }
 
@@ -228,7 +228,7 @@ fn floods_without_handshakes_leave_nothing_behind() {
         flood(kind, CONNECTS, tls, &config);
     }
     let tally = probe.finish();
-    assert!(tally.failures.is_empty() && tally.answered > 0, "{tally:?}");
+    assert!(tally.failures.is_empty() && tally.served > 0, "{tally:?}");
     assert!(settled.finish() > 0);
     server.await_descriptors(baseline);
     let grown_kib = server.resident_kib().saturating_sub(warm_kib);
@@ -368,7 +368,7 @@ fn a_reload_loses_no_connection_and_no_download() {
     let mut server = start(&authority, &["--handshake-wait-max", "60s"]);
     let connector = TlsConnector::from(config(&authority));
     // One that resumes nothing, and sees what is shown.
-    let newcomer = TlsConnector::from(config(&authority));
+    let new_client = TlsConnector::from(config(&authority));
     let tls = server.address();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -411,7 +411,7 @@ fn a_reload_loses_no_connection_and_no_download() {
             .await
             .expect("it accepts");
         let name = ServerName::try_from(NAME).expect("a name");
-        let stream = newcomer.connect(name, stream).await.expect("a handshake");
+        let stream = new_client.connect(name, stream).await.expect("a handshake");
         let shown = stream
             .get_ref()
             .1

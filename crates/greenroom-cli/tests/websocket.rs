@@ -33,7 +33,7 @@ async fn text_and_binary_messages_come_back() {
 }
 
 #[tokio::test]
-async fn ping_is_answered_and_not_echoed() {
+async fn ping_gets_a_pong_and_is_not_echoed() {
     let mut socket = connect().await;
     socket.send(Message::Ping("7".into())).await.unwrap();
     socket.send(Message::text("8")).await.unwrap();
@@ -45,11 +45,11 @@ async fn ping_is_answered_and_not_echoed() {
 }
 
 #[tokio::test]
-async fn close_is_answered() {
+async fn close_gets_a_close() {
     let mut socket = connect().await;
     socket.close(None).await.unwrap();
-    let answer = socket.next().await.unwrap().unwrap();
-    assert!(answer.is_close(), "{answer:?}");
+    let response = socket.next().await.unwrap().unwrap();
+    assert!(response.is_close(), "{response:?}");
     assert!(socket.next().await.is_none());
 }
 

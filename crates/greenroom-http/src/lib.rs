@@ -22,8 +22,8 @@
 //! assert_eq!(head.request.uri().path(), "/hello");
 //!
 //! let mut out = Vec::new();
-//! let answer = http::Response::new(());
-//! connection.respond(&answer, BodySize::Exact(5), &context, &mut out);
+//! let response = http::Response::new(());
+//! connection.respond(&response, BodySize::Exact(5), &context, &mut out);
 //! let part = connection.data(5, &mut out);
 //! out.extend_from_slice(&b"hello"[..part.length]);
 //! out.extend_from_slice(part.end);
@@ -46,7 +46,7 @@ mod field_names;
 mod head;
 mod limits;
 mod reason_phrase;
-mod refusal;
+mod rejected;
 
 pub use body::BodyLength;
 pub use connection::{CONTINUE, Connection, Event, Part, Received, Truncated};
@@ -57,4 +57,4 @@ pub use field_names::FieldNames;
 pub use head::{RequestHead, check_http2};
 pub use limits::{FIELDS_CEILING, Limits};
 pub use reason_phrase::ReasonPhrase;
-pub use refusal::{Reason, Refusal};
+pub use rejected::{Reason, Rejected};

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use fixture::{Reply, Server, answer, hello};
+use fixture::{Reply, Server, hello, response};
 use greenroom_load::plan::{End, Pace, Phase, Place, Plan, Schedule, StreamPlan, Target};
 use greenroom_load::record::{FailureKind, Tally};
 use greenroom_load::run::{Measurement, RunError, Stop, run};
@@ -80,7 +80,7 @@ fn a_closed_loop_sends_exactly_what_was_asked_for() {
     assert_eq!(tally.counts.body_bytes, 1003 * 6);
     assert_eq!(tally.counts.received_bytes, 1003 * hello_bytes());
     assert_eq!(server.served(), 1003);
-    let first = measured.first.expect("an answer");
+    let first = measured.first.expect("a response");
     assert_eq!(first.field("Server").as_deref(), Some("fixture"));
     assert_eq!(first.body, b"hello\n");
     assert_eq!(
@@ -95,14 +95,14 @@ fn a_closed_loop_sends_exactly_what_was_asked_for() {
 }
 
 fn hello_bytes() -> u64 {
-    answer("200 OK", "hello\n").len() as u64
+    response("200 OK", "hello\n").len() as u64
 }
 
 #[test]
 fn without_keep_alive_each_request_has_a_connection() {
     let server = Server::start(|request| {
         assert!(request.head.contains("\r\nConnection: close\r\n"));
-        Reply::Close(answer("200 OK\r\nConnection: close", "hello\n"))
+        Reply::Close(response("200 OK\r\nConnection: close", "hello\n"))
     });
     let mut stream = stream(&server.url("/"));
     stream.end = requests(200);
@@ -126,9 +126,9 @@ fn threads_share_requests_and_connections() {
 }
 
 #[test]
-fn pipelined_requests_are_answered_in_order() {
+fn pipelined_requests_get_their_responses_in_order() {
     let server =
-        Server::start(|request| Reply::Keep(answer("200 OK", &format!("{:06}", request.number))));
+        Server::start(|request| Reply::Keep(response("200 OK", &format!("{:06}", request.number))));
     let mut stream = stream(&server.url("/"));
     stream.end = requests(500);
     stream.connections = 2;
@@ -143,7 +143,7 @@ fn pipelined_requests_are_answered_in_order() {
 fn a_server_that_closes_is_connected_to_again() {
     let server = Server::start(|request| {
         if request.number % 10 == 9 {
-            Reply::Close(answer("200 OK\r\nConnection: close", "hello\n"))
+            Reply::Close(response("200 OK\r\nConnection: close", "hello\n"))
         } else {
             hello()
         }
@@ -190,7 +190,7 @@ fn every_framing_of_a_body_is_understood() {
 fn a_large_body_is_sent_whole() {
     let server = Server::start(|request| {
         let is_whole = request.body.len() == 5_000_000 && request.body.ends_with(b"end");
-        Reply::Keep(answer("200 OK", if is_whole { "whole" } else { "torn!" }))
+        Reply::Keep(response("200 OK", if is_whole { "whole" } else { "torn!" }))
     });
     let mut stream = stream(&server.url("/"));
     stream.request.method = "POST".to_owned();
@@ -200,7 +200,7 @@ fn a_large_body_is_sent_whole() {
     stream.keep_alive = true;
     let measured = measure(vec![stream]).streams.remove(0);
     assert_eq!(measured.tally.responses(), 6);
-    assert_eq!(measured.first.expect("an answer").body, b"whole");
+    assert_eq!(measured.first.expect("a response").body, b"whole");
 }
 
 #[test]
@@ -227,7 +227,7 @@ fn turns_follow_the_weights() {
 #[test]
 fn statuses_are_counted_and_told_apart() {
     let server = Server::start(|request| match request.number % 4 {
-        0 => Reply::Keep(answer("503 Service Unavailable", "busy!\n")),
+        0 => Reply::Keep(response("503 Service Unavailable", "busy!\n")),
         _ => hello(),
     });
     let mut stream = stream(&server.url("/"));
@@ -240,10 +240,10 @@ fn statuses_are_counted_and_told_apart() {
 }
 
 #[test]
-fn answers_of_another_length_are_counted_unless_they_may_vary() {
+fn responses_of_another_length_are_counted_unless_they_may_vary() {
     for (variable_length, expected) in [(false, 1), (true, 0)] {
         let server = Server::start(|request| {
-            Reply::Keep(answer(
+            Reply::Keep(response(
                 "200 OK",
                 if request.number == 3 {
                     "longer"
@@ -411,12 +411,12 @@ fn an_interrupted_run_tells_what_it_has() {
 fn connections_come_from_the_addresses_that_were_given() {
     let server = Server::start(|request| {
         let peer = request.peer.expect("TCP").ip().to_string();
-        Reply::Close(answer("200 OK\r\nConnection: close", &peer))
+        Reply::Close(response("200 OK\r\nConnection: close", &peer))
     });
     let mut stream = stream(&server.url("/"));
     stream.sources = vec!["127.0.0.3".parse().expect("an address")];
     let measured = measure(vec![stream]).streams.remove(0);
-    assert_eq!(measured.first.expect("an answer").body, b"127.0.0.3");
+    assert_eq!(measured.first.expect("a response").body, b"127.0.0.3");
 }
 
 #[test]
@@ -433,15 +433,15 @@ fn unix_sockets_are_spoken_to() {
 }
 
 #[test]
-fn an_answer_may_come_before_its_request_is_sent() {
+fn a_response_may_come_before_its_request_is_sent() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
     let url = format!("http://{}/", listener.local_addr().expect("bound"));
     let server = std::thread::spawn(move || {
         let (mut client, _) = listener.accept().expect("a connection");
         let mut input = vec![0; 64 * 1024];
         client.read_exact(&mut input[..1024]).expect("a head");
-        let refusal = answer("413 Content Too Large\r\nConnection: close", "no\n");
-        client.write_all(&refusal).expect("the client reads");
+        let rejection = response("413 Content Too Large\r\nConnection: close", "no\n");
+        client.write_all(&rejection).expect("the client reads");
         // Continues to read, as servers do that close without a reset.
         while client.read(&mut input).is_ok_and(|length| length > 0) {}
     });
@@ -512,7 +512,7 @@ fn tls_is_spoken_and_certificates_are_checked() {
     let body = "x".repeat(300_000);
     let server = Server::start_tls(tls(), move |request| {
         assert_eq!(request.body.len(), 3_000_000);
-        Reply::Keep(answer("200 OK", &body))
+        Reply::Keep(response("200 OK", &body))
     });
     let url = format!("https://{}/", server.address);
     let mut stream = stream(&url);
@@ -535,7 +535,7 @@ fn tls_is_spoken_and_certificates_are_checked() {
     assert_eq!(measured.tally.responses(), 40);
     assert_eq!(measured.tally.counts.body_bytes, 40 * 300_000);
     assert_eq!(measured.tally.counts.connections, 4);
-    let first = measured.first.expect("an answer");
+    let first = measured.first.expect("a response");
     assert!(first.tls.is_some_and(|tls| tls.starts_with("TLSv1.3,")));
 }
 

@@ -24,7 +24,7 @@ const REPORT: &str = "say what you used";
 struct Fixture {
     child: Child,
     orders: ChildStdin,
-    answers: BufReader<ChildStdout>,
+    replies: BufReader<ChildStdout>,
 }
 
 impl Fixture {
@@ -39,10 +39,10 @@ impl Fixture {
             .expect("this program starts again");
         let mut fixture = Self {
             orders: child.stdin.take().expect("a pipe"),
-            answers: BufReader::new(child.stdout.take().expect("a pipe")),
+            replies: BufReader::new(child.stdout.take().expect("a pipe")),
             child,
         };
-        let port = fixture.answer();
+        let port = fixture.reply();
         (fixture, port)
     }
 
@@ -54,26 +54,26 @@ impl Fixture {
         (fixture, processes)
     }
 
-    fn answer(&mut self) -> String {
+    fn reply(&mut self) -> String {
         loop {
             let mut line = String::new();
-            let length = self.answers.read_line(&mut line).expect("lines of text");
+            let length = self.replies.read_line(&mut line).expect("lines of text");
             assert!(length > 0, "the fixture ended");
-            if let Some(answer) = line.trim_end().strip_prefix(SAYS) {
-                return answer.to_owned();
+            if let Some(reply) = line.trim_end().strip_prefix(SAYS) {
+                return reply.to_owned();
             }
         }
     }
 
     fn order(&mut self, order: &str) {
         writeln!(self.orders, "{order}").expect("the fixture reads");
-        assert_eq!(self.answer(), "done");
+        assert_eq!(self.reply(), "done");
     }
 
     /// Returns the CPU time that it and its children have used, as it says itself.
     fn used(&mut self) -> Duration {
         writeln!(self.orders, "{REPORT}").expect("the fixture reads");
-        let micros = self.answer().parse().expect("a number");
+        let micros = self.reply().parse().expect("a number");
         Duration::from_micros(micros)
     }
 }
@@ -85,9 +85,9 @@ impl Drop for Fixture {
     }
 }
 
-fn say(answer: &str) {
+fn say(reply: &str) {
     let mut out = io::stdout();
-    writeln!(out, "\n{SAYS}{answer}").expect("the test listens");
+    writeln!(out, "\n{SAYS}{reply}").expect("the test listens");
 }
 
 fn cpu_time(of: UsageWho) -> Duration {

@@ -15,10 +15,10 @@ use hyper::body::Incoming;
 use hyper_util::client::legacy;
 
 use crate::headers::{self, Origin};
-use crate::proxy::Shared;
-use crate::refusal;
+use crate::rejection;
 use crate::response_body::ResponseBody;
 use crate::settings::HostHeader;
+use crate::shared::Shared;
 use crate::target;
 use crate::tunnel::{self, Wish};
 use crate::upload::Upload;
@@ -75,11 +75,11 @@ impl Exchange {
         let wish = tunnel::wish(&mut parts);
         if parts.method == Method::CONNECT {
             let text = "this proxy has no CONNECT";
-            return Err(refusal::plain(StatusCode::NOT_IMPLEMENTED, text));
+            return Err(rejection::plain(StatusCode::NOT_IMPLEMENTED, text));
         }
         let uri = target::original(&parts);
         let Some(path) = target::path(uri, &shared.settings) else {
-            return Err(refusal::plain(StatusCode::NOT_FOUND, "not found"));
+            return Err(rejection::plain(StatusCode::NOT_FOUND, "not found"));
         };
         let host = uri.authority().map(Authority::as_str);
         let host = host.and_then(|host| HeaderValue::from_str(host).ok());
@@ -92,7 +92,7 @@ impl Exchange {
             0
         };
         let upload = Upload::receive(body, kept_max, &shared.budget).await;
-        let upload = upload.map_err(refusal::not_received)?;
+        let upload = upload.map_err(rejection::not_received)?;
         let headers = self.headers(parts.headers, host, wish.is_some(), &parts.method, &upload);
         let outgoing = Outgoing {
             method: parts.method,
@@ -166,7 +166,7 @@ impl Exchange {
                 Err(failed) => failed,
             };
             if let Some(status) = outgoing.upload.fault() {
-                return Err(refusal::not_received(status));
+                return Err(rejection::not_received(status));
             }
             let may_repeat = failed.may_repeat(outgoing);
             if !failed.is_stale {
@@ -175,7 +175,7 @@ impl Exchange {
             } else if !may_repeat {
                 permit.note(failed.failure, &failed.error);
             }
-            refused = Some(refusal::failed(failed.failure));
+            refused = Some(rejection::failed(failed.failure));
             if !may_repeat || tried.len() == upstreams.len() {
                 break;
             }
@@ -276,7 +276,7 @@ impl Exchange {
             }
             (Some(_), None) => {
                 permit.note(Failure::ResponseHead, "101, which nobody asked for");
-                return refusal::failed(Failure::ResponseHead);
+                return rejection::failed(Failure::ResponseHead);
             }
         };
         let mut response = Response::new(body);

@@ -2,26 +2,23 @@ use std::convert::Infallible;
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use greenroom_server::{BoxError, RequestHandle};
 use greenroom_stage::Client;
 use greenroom_stage::scope::{Listing, StatusScope};
-use http::{HeaderValue, Request, Response, StatusCode};
+use http::{Request, Response};
 use http_body::Body;
 use tower_service::Service;
 
 use crate::exchange::Exchange;
 use crate::headers::Origin;
-use crate::refusal;
 use crate::response_body::ResponseBody;
 use crate::settings::{Settings, SettingsError};
+use crate::shared::Shared;
 use crate::status::ProxyStatus;
-use crate::throttle::Throttle;
-use crate::upload::Budget;
-use crate::upstream::Upstreams;
 
 /// A reverse proxy: a service that sends requests on to upstreams.
 ///
@@ -37,20 +34,6 @@ use crate::upstream::Upstreams;
 #[derive(Clone)]
 pub struct Proxy {
     shared: Arc<Shared>,
-}
-
-pub(crate) struct Shared {
-    pub(crate) settings: Settings,
-    pub(crate) upstreams: Arc<Upstreams>,
-    pub(crate) budget: Budget,
-    /// This proxy's name in `Via`, which no other has.
-    pub(crate) pseudonym: String,
-    pub(crate) via: HeaderValue,
-    refused: AtomicU64,
-    loops: AtomicU64,
-    warnings: Throttle,
-    /// True once the server of its first request shows it.
-    is_claimed: AtomicBool,
 }
 
 static PROXIES: Listing<Shared> = Listing::new();
@@ -81,19 +64,7 @@ impl Proxy {
     /// The first setting whose value is not allowed.
     pub fn new(settings: Settings) -> Result<Self, SettingsError> {
         settings.check()?;
-        let number = fastrand::u64(..);
-        let shared = Shared {
-            upstreams: Arc::new(Upstreams::new(&settings)),
-            budget: Budget::default(),
-            pseudonym: format!("greenroom-{number:016x}"),
-            via: via(number),
-            settings,
-            refused: AtomicU64::new(0),
-            loops: AtomicU64::new(0),
-            warnings: Throttle::default(),
-            is_claimed: AtomicBool::new(false),
-        };
-        let shared = Arc::new(shared);
+        let shared = Arc::new(Shared::new(settings));
         PROXIES.add(&shared);
         Ok(Self { shared })
     }
@@ -127,53 +98,6 @@ impl fmt::Debug for Proxy {
         let mut out = out.debug_struct("Proxy");
         out.field("to", &self.settings().to).finish_non_exhaustive()
     }
-}
-
-impl Shared {
-    fn status(&self) -> ProxyStatus {
-        ProxyStatus {
-            upstreams: self.upstreams.status(),
-            refused: self.refused.load(Ordering::Relaxed),
-            loops: self.loops.load(Ordering::Relaxed),
-        }
-    }
-
-    /// Returns the response if all upstreams have as many requests as they may.
-    pub(crate) fn busy(&self) -> Response<ResponseBody> {
-        self.refused.fetch_add(1, Ordering::Relaxed);
-        metrics::counter!("greenroom_proxy_refused_total", "reason" => "in_flight").increment(1);
-        if let Some(count) = self.warnings.count() {
-            let in_flight_max = self.settings.in_flight_max;
-            tracing::warn!(
-                target: "proxy",
-                count, in_flight_max,
-                "requests were refused with 503: each upstream has as many as it may; raise \
-                 in_flight_max, or add upstreams"
-            );
-        }
-        refusal::busy()
-    }
-
-    /// Returns the response to a request that has been here before: 508 (RFC 5842, 7.2).
-    pub(crate) fn loops(&self) -> Response<ResponseBody> {
-        self.loops.fetch_add(1, Ordering::Relaxed);
-        metrics::counter!("greenroom_proxy_refused_total", "reason" => "loop").increment(1);
-        if let Some(count) = self.warnings.count() {
-            tracing::warn!(
-                target: "proxy",
-                count,
-                "requests were refused with 508: an upstream sends them back to this proxy; see \
-                 whether its address is this server's own"
-            );
-        }
-        refusal::plain(StatusCode::LOOP_DETECTED, "the request goes round")
-    }
-}
-
-/// Returns the value of `Via` for upstreams, which get all requests by HTTP/1.1.
-fn via(number: u64) -> HeaderValue {
-    let value = format!("1.1 greenroom-{number:016x}");
-    HeaderValue::try_from(value).unwrap_or(HeaderValue::from_static("1.1 greenroom"))
 }
 
 impl<B> Service<Request<B>> for Proxy

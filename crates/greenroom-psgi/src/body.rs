@@ -43,7 +43,7 @@ struct Chunked {
 
 /// A response that began and was not finished.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the application, or its worker, gave up in the middle of an answer")]
+#[error("the application, or its worker, gave up in the middle of a response")]
 pub(crate) struct Aborted;
 
 impl ResponseBody {
@@ -153,7 +153,7 @@ impl Chunked {
 
     fn broken(&self, error: NotChunked) -> BoxError {
         let (malformed, route) = (Malformed::from(error), &self.route);
-        tracing::error!(target: "psgi", %malformed, route, "an answer is broken off");
+        tracing::error!(target: "psgi", %malformed, route, "a response is broken off");
         malformed.into()
     }
 }

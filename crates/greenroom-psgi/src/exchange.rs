@@ -74,11 +74,11 @@ impl Exchange {
             Ok(upload) => upload,
             Err(error) => return not_received(&parts, &error),
         };
-        let answered = match wish {
+        let outcome = match wish {
             Some(wish) => self.upgrade(&mut parts, wish).await,
             None => self.ask(&mut parts, &upload).await,
         };
-        answered.unwrap_or_else(|refusal| refusal)
+        outcome.unwrap_or_else(|rejection| rejection)
     }
 
     async fn ask(
@@ -131,8 +131,8 @@ impl Exchange {
         let worker = Arc::clone(run.worker());
         let tell = |out: &mut Vec<u8>| self.tell(out, parts, &Upload::None);
         match upgrade::ask(run, tell, wish).await {
-            Ok(upgrade::Answered::Raw(response)) => Ok(response),
-            Ok(upgrade::Answered::Call(response, call)) => {
+            Ok(upgrade::Outcome::Raw(response)) => Ok(response),
+            Ok(upgrade::Outcome::Call(response, call)) => {
                 let response = respond(response, call, parts);
                 response.map_err(|malformed| self.forbidden(&malformed, &worker, parts))
             }
@@ -190,7 +190,7 @@ impl Exchange {
                 tracing::error!(
                     target: "psgi",
                     application, worker, %pid, route,
-                    "its worker ended before it answered"
+                    "its worker ended before it responded"
                 );
                 bad_gateway()
             }
@@ -216,7 +216,7 @@ impl Exchange {
         tracing::error!(
             target: "psgi",
             %malformed, application, worker, %pid, route,
-            "an answer that HTTP forbids"
+            "a response that HTTP forbids"
         );
         application_failed()
     }
@@ -325,8 +325,8 @@ fn route(parts: &Parts) -> String {
     format!("{} {}", parts.method, parts.uri.path())
 }
 
-/// Returns the response to a body that could not be received. The server itself answers a malformed
-/// or slow one.
+/// Returns the response to a body that could not be received. The server itself responds to a
+/// malformed or slow one.
 fn not_received(parts: &Parts, error: &UploadError) -> Response<ResponseBody> {
     match error {
         UploadError::Client(error) => plain(error.status(), error),

@@ -117,7 +117,7 @@ impl Service<Request<Body>> for GatewayService {
         if let Some(handle) = handle {
             parts.extensions.insert(handle);
         }
-        let (response, answered) = oneshot::channel();
+        let (response, responded) = oneshot::channel();
         let job = Job {
             request: Request::from_parts(parts, body),
             connection,
@@ -128,7 +128,7 @@ impl Service<Request<Body>> for GatewayService {
         Box::pin(async move {
             // If it cannot be sent, no response comes either.
             jobs.send(job).await.ok();
-            Ok(answered.await.unwrap_or_else(|_| failed()))
+            Ok(responded.await.unwrap_or_else(|_| failed()))
         })
     }
 }

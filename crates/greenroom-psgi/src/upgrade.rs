@@ -35,7 +35,7 @@ const FIELDS_MAX: usize = 100;
 pub(crate) struct Wish(OnUpgrade);
 
 /// The application's response to the wish.
-pub(crate) enum Answered {
+pub(crate) enum Outcome {
     /// The application wrote it on its socket.
     Raw(Response<ResponseBody>),
     /// The application responded as to any request.
@@ -71,7 +71,7 @@ pub(crate) async fn ask(
     run: Run,
     environment: impl FnOnce(&mut Vec<u8>),
     wish: Wish,
-) -> Result<Answered, UpgradeError> {
+) -> Result<Outcome, UpgradeError> {
     static TOKENS: AtomicU32 = AtomicU32::new(0);
     let token = TOKENS.fetch_add(1, Ordering::Relaxed);
     // Connected before the request, which names the connection by its token.
@@ -81,16 +81,16 @@ pub(crate) async fn ask(
     let response = tokio::select! {
         biased;
         head = read_head(&mut io, &mut input) => match head? {
-            Some(head) => return open(head, input.freeze(), io, call, wish).map(Answered::Raw),
+            Some(head) => return open(head, input.freeze(), io, call, wish).map(Outcome::Raw),
             None => poll_fn(|cx| call.poll_response(cx, |_| {})).await,
         },
         response = poll_fn(|cx| call.poll_response(cx, |_| {})) => response,
     };
     match response {
-        Ok(response) => Ok(Answered::Call(response, call)),
+        Ok(response) => Ok(Outcome::Call(response, call)),
         // The response is over off the socket; it may still come on it.
         Err(NoResponse::Aborted) => match read_head(&mut io, &mut input).await? {
-            Some(head) => open(head, input.freeze(), io, call, wish).map(Answered::Raw),
+            Some(head) => open(head, input.freeze(), io, call, wish).map(Outcome::Raw),
             None => Err(UpgradeError::NoResponse(NoResponse::Aborted)),
         },
         Err(no_response) => Err(UpgradeError::NoResponse(no_response)),

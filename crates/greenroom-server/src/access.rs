@@ -60,7 +60,7 @@ fn text(value: Option<&HeaderValue>) -> Option<Cow<'_, str>> {
 }
 
 /// Logs a message that was rejected before it was a request.
-pub(crate) fn log_refusal(status: StatusCode, peer: Option<SocketAddr>) {
+pub(crate) fn log_rejection(status: StatusCode, peer: Option<SocketAddr>) {
     tracing::info!(
         target: "greenroom::access",
         peer = peer.map(tracing::field::display),

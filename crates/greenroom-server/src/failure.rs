@@ -9,7 +9,7 @@ use crate::body::BodyError;
 use crate::connection::About;
 
 pub(crate) const PANICKED: &str = "the handler of this request failed";
-const FAILED: &str = "this request could not be answered";
+const FAILED: &str = "this request could not be served";
 
 /// Returns the response to an error of the application's service: the fault of the client's body if
 /// that is its cause, else 500.

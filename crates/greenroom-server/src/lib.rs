@@ -22,6 +22,7 @@ mod draining;
 mod error;
 mod event_loop;
 mod failure;
+mod handle;
 mod handover;
 mod informational;
 mod limits;
@@ -51,6 +52,7 @@ pub use event_loop::{LoopStatus, Pressure};
 pub use greenroom_http::FieldNames;
 pub use greenroom_quantiles::Quantiles;
 pub use greenroom_settings::{HasSettings, Setting, SettingError, Unit};
+pub use handle::Handle;
 pub use informational::InformationalError;
 pub use limits::Limits;
 pub use listen::{AcceptedStream, Acceptor, InheritedSocket};
@@ -62,7 +64,7 @@ pub use rejection::{REJECTION_BYTES_MAX, Rejection, RejectionBody, RejectionDeta
 pub use request_handle::RequestHandle;
 #[cfg(feature = "tls")]
 pub use rustls;
-pub use server::{Handle, Server, ServerBuilder};
+pub use server::{Server, ServerBuilder};
 pub use signals::shutdown_on_signals;
 #[cfg(feature = "tls")]
 pub use tls::{ClientCertificates, Tls, TlsBuilder, TlsError, TlsInfo};

@@ -106,7 +106,7 @@ settings! {
         connections_max: usize as Number
             = connections_default() => "90 % of the limit on open descriptors", 1..=usize::MAX;
 
-        /// Connections that wait to be accepted, at each address; new ones are not answered beyond.
+        /// Connections that wait to be accepted, at each address; new ones beyond are dropped.
         ///
         /// Clients try again by themselves. The system's own limit, `net.core.somaxconn`, may be
         /// lower. A listener that was bound elsewhere has its own.

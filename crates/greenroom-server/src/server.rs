@@ -1,4 +1,4 @@
-//! A server: its listeners, its loops' threads, and the handle that ends it.
+//! A server: its listeners and its loops' threads.
 
 use std::any::Any;
 use std::borrow::Cow;
@@ -17,7 +17,7 @@ use crate::app::App;
 use crate::challenges::Challenges;
 use crate::descriptors::raise_descriptor_limit;
 use crate::drain::Phase;
-use crate::event_loop::{Balance, Loops, Member, Roster, run};
+use crate::event_loop::{Balance, Loops, Member, run};
 #[cfg(feature = "tls")]
 use crate::listen::Security;
 use crate::listen::{self, Accepted, Acceptor, InheritedSocket, Listener, ListenerSocket};
@@ -28,7 +28,7 @@ use crate::settings::{Settings, Speaks};
 use crate::signals::shutdown_on_signals;
 use crate::threads::start;
 use crate::{
-    Address, AddressError, DrainReport, Error, HasSettings, Limits, LoopStatus, Rejection,
+    Address, AddressError, DrainReport, Error, Handle, HasSettings, Limits, Rejection,
     RejectionBody, TrustedProxies,
 };
 
@@ -427,42 +427,6 @@ pub struct Server {
     #[cfg(feature = "http3")]
     quic: Option<Quic>,
     handle: Handle,
-}
-
-/// Ends a server, from any thread.
-#[derive(Clone, Debug)]
-pub struct Handle {
-    phase: Arc<watch::Sender<Phase>>,
-    loops: Arc<Roster>,
-}
-
-impl Handle {
-    /// Stops accepting, finishes what is under way, and ends. Idle connections are closed after
-    /// their [grace](Limits::drain_grace), responses from now on say `Connection: close`, a
-    /// WebSocket gets a close frame, and handlers that ask for the [notice](crate::Draining) get
-    /// it.
-    pub fn drain(&self) {
-        self.advance(Phase::Draining);
-    }
-
-    /// Ends at once. What is under way is aborted.
-    pub fn abort(&self) {
-        self.advance(Phase::Ending);
-    }
-
-    /// Returns the state of the server's loops that run, in the order of their indexes.
-    #[must_use]
-    pub fn loops(&self) -> Vec<LoopStatus> {
-        self.loops.status()
-    }
-
-    fn advance(&self, to: Phase) {
-        self.phase.send_if_modified(|phase| {
-            let later = to > *phase;
-            *phase = to.max(*phase);
-            later
-        });
-    }
 }
 
 /// Ends the loops, and what waits for signals, if nobody waits for the server any more.

@@ -43,7 +43,7 @@ fn run_to_end<A: App>(app: A, mut member: Member) -> io::Result<Vec<Aborted>> {
     drop(entered);
     member.watch.iter().for_each(|watch| hooks.connect(watch));
     let cut = runtime.block_on(run(app, member));
-    // Blocking work of requests that were cut off must not hold up the end.
+    // Blocking work of requests that were aborted must not hold up the end.
     runtime.shutdown_background();
     cut
 }

@@ -74,8 +74,8 @@ async fn inside_where_proc_is_empty() {
         let app = Router::new().route("/no-proc", get(block));
         let address = serve(app.layer(Placement::auto_on(&stage))).await;
         let calls = (0..100).map(|_| fetch(address, "/no-proc"));
-        let answers = join_all(calls).await;
-        assert!(answers.iter().all(|answer| answer.status == 200));
+        let responses = join_all(calls).await;
+        assert!(responses.iter().all(|response| response.status == 200));
     })
     .await;
     tracing::info!("passed through");

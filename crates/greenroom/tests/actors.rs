@@ -70,8 +70,8 @@ async fn a_websocket_is_an_actor_on_the_loop_of_its_connection() {
         }
         for client in &mut clients {
             client.send(Message::text("where are you?")).await.unwrap();
-            let answer = client.next().await.unwrap().unwrap().into_text().unwrap();
-            assert!(answer.starts_with("loop-"), "on {answer}");
+            let response = client.next().await.unwrap().unwrap().into_text().unwrap();
+            assert!(response.starts_with("loop-"), "on {response}");
         }
         assert!(system.shutdown(Duration::from_secs(30)).await.is_clean());
         for mut client in clients {

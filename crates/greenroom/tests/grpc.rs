@@ -108,12 +108,12 @@ impl NamedService for Calculator {
     const NAME: &'static str = "test.Calculator";
 }
 
-type Answered = Result<http::Response<tonic::body::Body>, Infallible>;
+type Outcome = Result<http::Response<tonic::body::Body>, Infallible>;
 
 impl Service<http::Request<tonic::body::Body>> for Calculator {
     type Response = http::Response<tonic::body::Body>;
     type Error = Infallible;
-    type Future = Pin<Box<dyn Future<Output = Answered> + Send>>;
+    type Future = Pin<Box<dyn Future<Output = Outcome> + Send>>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
         Poll::Ready(Ok(()))

@@ -85,9 +85,9 @@ impl Running {
         let mut stream = TcpStream::connect(self.address).await.unwrap();
         let request = format!("GET {path} HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n");
         stream.write_all(request.as_bytes()).await.unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).await.unwrap();
-        answer
+        let mut response = String::new();
+        stream.read_to_string(&mut response).await.unwrap();
+        response
     }
 
     async fn end(self) {
@@ -108,13 +108,13 @@ async fn hold_up(path: &str, said: &'static [&'static str]) {
         if uri.query() == Some("hold") {
             tokio::spawn(async { block_until_logged(said) });
         }
-        "answer"
+        "response"
     };
     let route = Router::new().route(path, get(handler));
     let running = start(route.layer(Placement::inline()), Limits::default());
     // The server's own placement yields to the inner one with the first request.
     for target in [path.to_owned(), format!("{path}?hold"), path.to_owned()] {
-        assert!(running.get(&target).await.ends_with("answer"));
+        assert!(running.get(&target).await.ends_with("response"));
     }
     running.end().await;
 }
@@ -153,7 +153,7 @@ async fn what_held_up_a_loop_is_counted_in_its_status() {
                 }
             });
         }
-        "answer"
+        "response"
     };
     within(async {
         let app = Router::new().route("/stalls/counted", get(handler));

@@ -54,7 +54,7 @@ impl Peer {
                 "0.13.5: mailboxes of 1,024 messages (16 where one message is in flight), no \
                  deadline; actors stay on the thread that they were started on: with two, every \
                  second pair of ping-pong is divided, and a sender that finds the mailbox full \
-                 waits for the answer, too"
+                 waits for the reply, too"
             }
             Self::Pekko => {
                 "typed 1.7.0: mailboxes without a bound; questions with a deadline of 5 s; warmed \

@@ -11,7 +11,7 @@ use bench_kit::process::{LOAD_CORE, pinned};
 pub(crate) struct Idle(Child);
 
 impl Idle {
-    /// Returns once every connection was answered once.
+    /// Returns once every connection got its response once.
     pub(crate) fn hold(program: &Path, url: &str, connections: u32) -> anyhow::Result<Self> {
         let mut command = pinned(LOAD_CORE, program);
         command.args([

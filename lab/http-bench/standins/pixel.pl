@@ -1,6 +1,6 @@
 #!/usr/bin/perl
 # A stand-in for a pixel server of the simplest kind: one process, one connection at a time, blocking reads with a
-# time-out of two seconds, the answer always a transparent GIF, the connection closed after it.
+# time-out of two seconds, the response always a transparent GIF, the connection closed after it.
 use strict;
 use warnings;
 

@@ -50,7 +50,7 @@ pub(crate) fn route(server: SocketAddr, path: &str) -> anyhow::Result<Route> {
 }
 
 fn ask(server: SocketAddr) -> anyhow::Result<Status> {
-    let answer = http::get(server, "/greenroom/status")?;
-    serde_json::from_str(&answer.body)
-        .with_context(|| format!("/greenroom/status: {}", answer.body))
+    let response = http::get(server, "/greenroom/status")?;
+    serde_json::from_str(&response.body)
+        .with_context(|| format!("/greenroom/status: {}", response.body))
 }

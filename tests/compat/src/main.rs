@@ -36,7 +36,7 @@ groups![
     layers,
     limits,
     panics,
-    refusals,
+    rejections,
     requests,
     responses,
     routing,

@@ -29,6 +29,11 @@ const UNNAMED: &[(&str, &str, &str)] = &[
         "`#[serde(with = \"humantime_serde\")]`, a path in a string",
     ),
     (
+        "greenroom-proxy",
+        "tracing-subscriber",
+        "the log of greenroom-psgi's tests, whose source is also in these tests",
+    ),
+    (
         "load-bench-programs",
         "slab",
         "the stalling server, whose source is a fixture of greenroom-load's tests",

@@ -116,7 +116,7 @@ pub(super) async fn delete(
             content_type = "application/problem+json"),
         (status = 503, description = "It has failed so often that it is left alone for a while",
             body = Problem, content_type = "application/problem+json"),
-        (status = 504, description = "It did not answer in time", body = Problem,
+        (status = 504, description = "It did not respond in time", body = Problem,
             content_type = "application/problem+json"),
     )
 )]

@@ -53,7 +53,7 @@ pub enum PictureError {
     #[error("the picture cannot be read: {0}")]
     Malformed(&'static str),
     /// It begins like a picture, but its end is missing.
-    #[error("the file is cut off: its end is missing; upload it again as a whole")]
+    #[error("the file is truncated: its end is missing; upload it again as a whole")]
     Truncated,
     /// A compressed profile or text is too large.
     #[error("the picture has more in it beside the pixels than is read: at most 4 MiB")]

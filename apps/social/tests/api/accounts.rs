@@ -427,6 +427,6 @@ impl Feed {
     async fn next(&mut self) -> Message {
         let next = timeout(PATIENCE, self.0.next()).await;
         let next = next.expect("the server says something");
-        next.expect("it is not cut off").expect("it is understood")
+        next.expect("it is whole").expect("it is understood")
     }
 }

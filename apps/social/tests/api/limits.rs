@@ -122,20 +122,20 @@ pub(crate) async fn a_flood_of_log_ins_from_everywhere_refuses_no_page(store: St
     const LOG_INS: usize = 40;
     let server = limited(store, |_| {}).await;
     server.client().get("/").await.expect(StatusCode::OK);
-    let answered = Arc::new(AtomicUsize::new(0));
+    let succeeded = Arc::new(AtomicUsize::new(0));
     let flood = (0..LOG_INS).map(|last| {
-        let (client, answered) = (server.client(), Arc::clone(&answered));
+        let (client, succeeded) = (server.client(), Arc::clone(&succeeded));
         tokio::spawn(async move {
             let request = client.request(Method::POST, "/api/sessions");
             let request = request.header("x-forwarded-for", format!("198.51.100.{last}"));
             let who = json!({"name": format!("nobody-{last}"), "password": "wrong, wrong"});
             let response = request.json(&who).send().await;
-            answered.fetch_add(1, Ordering::Relaxed);
+            succeeded.fetch_add(1, Ordering::Relaxed);
             response.expect("the server responds").status()
         })
     });
     let flood: Vec<_> = flood.collect();
-    while answered.load(Ordering::Relaxed) == 0 {
+    while succeeded.load(Ordering::Relaxed) == 0 {
         tokio::task::yield_now().await;
     }
     for _ in 0..10 {

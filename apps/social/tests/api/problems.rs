@@ -80,7 +80,7 @@ pub(crate) async fn addresses_and_methods_that_are_not_there_are_problems(store:
     assert_eq!(response.header("allow"), "GET,HEAD");
 }
 
-pub(crate) async fn answers_say_what_browsers_may_do_with_them(store: StoreSettings) {
+pub(crate) async fn responses_say_what_browsers_may_do_with_them(store: StoreSettings) {
     let server = TestApp::on(store).await;
     let client = server.client();
     for path in [

@@ -84,7 +84,7 @@ pub(crate) async fn one_picture_comes_in_three_sizes_and_as_it_was(store: StoreS
         .problem(StatusCode::NOT_FOUND);
 }
 
-pub(crate) async fn two_pictures_are_answered_together(store: StoreSettings) {
+pub(crate) async fn two_pictures_get_one_response(store: StoreSettings) {
     let server = small(store).await;
     let ada = server.user("ada").await;
     let album = ada.album("mine").await;
@@ -168,7 +168,7 @@ pub(crate) async fn a_bomb_is_refused_by_its_head(store: StoreSettings) {
 }
 
 /// A decoder would silently fill the rest with grey.
-pub(crate) async fn a_jpeg_that_is_cut_off_is_refused(store: StoreSettings) {
+pub(crate) async fn a_jpeg_that_is_truncated_is_refused(store: StoreSettings) {
     let server = small(store).await;
     let ada = server.user("ada").await;
     let album = ada.album("mine").await;
@@ -180,7 +180,7 @@ pub(crate) async fn a_jpeg_that_is_cut_off_is_refused(store: StoreSettings) {
     let half = &whole[..whole.len() / 2];
     let response = ada.upload(&album, &[("picture", half)]).await;
     let detail = response.problem(StatusCode::UNSUPPORTED_MEDIA_TYPE);
-    assert!(detail.contains("the file is cut off"), "{detail}");
+    assert!(detail.contains("the file is truncated"), "{detail}");
     ada.upload(&album, &[("picture", &whole)])
         .await
         .expect(StatusCode::CREATED);

@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import {
   browser, expectAccessible, expectMistakes, expectNoReload, expectNoSidewaysScroll, expectText, expectWhole, isShared, mark, order,
-  person, replicas, say, shoot, untilItAnswers,
+  person, replicas, say, shoot, untilItResponds,
 } from "./world.mjs";
 import {
   PASSWORD, bellNumber, cards, connection, likeButton, likes, logIn, makeAlbum, otherFile, pictureFile, signUp, tile, upload,
@@ -14,7 +14,7 @@ const OUTAGE = [/WebSocket connection/, /ERR_CONNECTION_REFUSED/, /ERR_CONNECTIO
 const first = replicas[0];
 const last = replicas.at(-1);
 
-await Promise.all(replicas.map(untilItAnswers));
+await Promise.all(replicas.map(untilItResponds));
 const ada = await person(first);
 const grace = await person(last);
 let album;
@@ -181,7 +181,7 @@ const scenes = {
       await likeButtonOf(ada, "The third disc");
     }
     await order("start", last);
-    await untilItAnswers(last);
+    await untilItResponds(last);
     await expectText(connection(grace.page), /connection is back/);
     if (!isShared) {
       await ada.page.goto(album);
@@ -299,10 +299,10 @@ const scenes = {
     await grace.page.goto("/pictures/nothing");
     await expectText(grace.page.locator("h1"), /not here/);
     await shoot(grace.page, "error");
-    const answer = await grace.context.request.post(`${album}/delete`.replace(first.address, last.address), { form: { csrf: "wrong" } });
-    assert.equal(answer.status(), 403);
-    assert.match(await answer.text(), /<h1>You may not do this<\/h1>/);
-    const policy = answer.headers()["content-security-policy"];
+    const response = await grace.context.request.post(`${album}/delete`.replace(first.address, last.address), { form: { csrf: "wrong" } });
+    assert.equal(response.status(), 403);
+    assert.match(await response.text(), /<h1>You may not do this<\/h1>/);
+    const policy = response.headers()["content-security-policy"];
     assert.match(policy, /default-src 'self'/);
     assert.doesNotMatch(policy, /unsafe/);
     expectMistakes(grace, /status of 404/);

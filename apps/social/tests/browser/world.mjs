@@ -26,19 +26,19 @@ export function say(words) {
 }
 
 // Asks the test to "kill" or to "start" a replica, and waits until it is done.
-const answers = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
+const replies = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
 export async function order(what, replica) {
   process.stdout.write(`${what} ${replica.name}\n`);
-  const { value } = await answers.next();
+  const { value } = await replies.next();
   assert.equal(value, "done");
 }
 
-export async function untilItAnswers(replica) {
+export async function untilItResponds(replica) {
   const end = Date.now() + WAIT;
   for (;;) {
-    const answer = await fetch(`${replica.address}/health`).catch(() => null);
-    if (answer?.ok) return;
-    assert(Date.now() < end, `replica ${replica.name} does not answer`);
+    const response = await fetch(`${replica.address}/health`).catch(() => null);
+    if (response?.ok) return;
+    assert(Date.now() < end, `replica ${replica.name} does not respond`);
     await new Promise((done) => setTimeout(done, 100));
   }
 }

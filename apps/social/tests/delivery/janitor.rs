@@ -226,7 +226,7 @@ async fn files_without_a_record_are_swept() {
     let fixture = Fixture::open().await;
     let ada = fixture.user("ada").await;
     let kept = fixture.picture(&fixture.album(&ada).await, "").await.id;
-    let (unkept, cut_off) = (Id::new(), Id::new());
+    let (unkept, truncated) = (Id::new(), Id::new());
     let FilesSettings::Directory(directory) = &fixture.settings.files else {
         panic!("the fixture has a directory");
     };
@@ -240,12 +240,12 @@ async fn files_without_a_record_are_swept() {
         place(kept, "small"),
         place(unkept, "small"),
         place(unkept, "original"),
-        place(cut_off, "original#1"),
+        place(truncated, "original#1"),
     ];
     for file in &files {
         fs::write(file, b"a picture").expect("there is room for a file");
     }
-    for picture in [kept, unkept, cut_off] {
+    for picture in [kept, unkept, truncated] {
         let key = format!("sweep-picture:{picture}");
         let payload = json!({ "unkept": picture });
         fixture.add(&key, TaskKind::Remove, payload).await;

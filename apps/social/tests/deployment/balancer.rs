@@ -77,7 +77,7 @@ impl Balancer {
         // For the client of the test.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let directory = tempfile::tempdir().expect("there is room");
-        let port = port::free();
+        let port = port::free_port();
         let server = format!("nameserver test {}", names.address);
         let file = file.replace("parse-resolv-conf", &server);
         let file = file.replace("}:5001\"", &format!("}}:{port}\""));

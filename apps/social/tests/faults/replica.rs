@@ -24,7 +24,7 @@ pub(crate) struct Replica {
 impl Replica {
     /// Starts the program with these flags on a free port, and waits until it responds.
     pub(crate) async fn start(directory: &Path, name: &str, flags: Vec<String>) -> Self {
-        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port::free()));
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port::free_port()));
         let log = directory.join(format!("{name}.log"));
         let child = spawn(address, &flags, &log);
         let replica = Self {

@@ -168,9 +168,9 @@ async fn replicas_share_what_they_load_and_what_they_forget() {
     forget(&there, &key).await;
     assert_ne!(get(&here, &key, "new").await, "old");
     assert_ne!(get(&there, &key, "new").await, "old");
-    let newcomer = with(&bus, &server.url());
-    share(&here, &newcomer).await;
-    assert_ne!(get(&newcomer, &key, "new").await, "old");
+    let new_replica = with(&bus, &server.url());
+    share(&here, &new_replica).await;
+    assert_ne!(get(&new_replica, &key, "new").await, "old");
 }
 
 #[tokio::test]

@@ -2,16 +2,12 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicU16, Ordering};
 use std::thread;
 
 use tempfile::TempDir;
 
-/// Ports below those that the system gives to connections: a client that retries a port of those
-/// while nobody listens would some day connect to itself.
-const PORTS: std::ops::Range<u16> = 20_000..32_000;
+use super::ports::free_port;
 
 pub(crate) struct Server {
     port: u16,
@@ -139,18 +135,5 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         self.kill();
-    }
-}
-
-fn free_port() -> u16 {
-    static NEXT: AtomicU16 = AtomicU16::new(0);
-    let ports = PORTS.end - PORTS.start;
-    let begin = u16::try_from(std::process::id() % u32::from(ports)).expect("it is below");
-    loop {
-        let offset = begin.wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed)) % ports;
-        let port = PORTS.start + offset;
-        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
-            return port;
-        }
     }
 }

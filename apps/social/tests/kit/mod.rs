@@ -4,6 +4,7 @@
 
 pub(crate) mod app;
 pub(crate) mod ferretdb;
+#[path = "../../../../crates/greenroom-acme/tests/with_pebble/ports.rs"]
 pub(crate) mod port;
 pub(crate) mod program;
 pub(crate) mod redis;

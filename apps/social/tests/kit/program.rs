@@ -32,7 +32,7 @@ impl Program {
         arguments: impl FnOnce(u16, &Path) -> Vec<OsString>,
     ) -> Self {
         let directory = tempfile::tempdir().expect("a temporary directory can be made");
-        let port = super::port::free();
+        let port = super::port::free_port();
         let mut program = Self {
             path,
             arguments: arguments(port, directory.path()),

@@ -14,7 +14,7 @@ use crate::{open, raw, wait_for, wait_for_the_sweeper};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_that_is_not_there_is_named() {
-    let url = format!("mongodb://127.0.0.1:{}/social", port::free());
+    let url = format!("mongodb://127.0.0.1:{}/social", port::free_port());
     let opened = adaptor::open(&url.parse().expect("it is a URL")).await;
     let Err(StoreError::Unavailable(source)) = opened else {
         panic!("{opened:?}");

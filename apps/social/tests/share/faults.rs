@@ -88,7 +88,7 @@ async fn a_failure_that_passes_is_not_noticed() {
 }
 
 #[tokio::test]
-async fn lies_are_told_from_answers() {
+async fn lies_are_told_from_responses() {
     let party = ThirdParty::start();
     let lies = [
         "no JSON".to_owned(),
@@ -110,7 +110,7 @@ async fn lies_are_told_from_answers() {
 }
 
 #[tokio::test]
-async fn a_refusal_is_passed_on_and_opens_nothing() {
+async fn a_rejection_is_passed_on_and_opens_nothing() {
     let party = ThirdParty::start();
     let sharer = start(&party.settings());
     party

@@ -161,7 +161,7 @@ async fn a_provider_that_lies_gives_no_token_and_a_reason() {
 }
 
 #[tokio::test]
-async fn a_provider_that_hangs_delays_its_own_answers_only() {
+async fn a_provider_that_hangs_delays_its_own_responses_only() {
     let party = ThirdParty::start();
     let mut settings = party.settings();
     settings.timeout = Duration::from_secs(1);

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 /// Ports below those that the system gives to connections: nothing else takes the port of a
-/// server that is killed and started again.
+/// server that is killed and started again, and a client that tries again and again to connect to
+/// it, while nobody listens, never connects to itself.
 const PORTS: std::ops::Range<u16> = 20_000..32_000;
 
 pub(crate) fn free_port() -> u16 {

@@ -10,7 +10,7 @@ use crate::reason::Reason;
 pub enum AskError {
     /// The deadline passed. The message may be handled all the same, or was already.
     #[error(
-        "{} got no answer from {} to {message} within {}{}",
+        "{} got no reply from {} to {message} within {}{}",
         asker_name(asker.as_ref()),
         callee,
         humantime::format_duration(*after),
@@ -52,7 +52,7 @@ pub enum AskError {
         reason: Reason,
     },
     /// The handler dropped the reply.
-    #[error("{callee} handled {message} without an answer")]
+    #[error("{callee} handled {message} without a reply")]
     NoReply {
         /// The path of the actor that was asked.
         callee: ActorPath,

@@ -156,7 +156,7 @@ impl<A: Actor> ActorCell<A> {
             .state
             .call(|actor, context| actor.receive_now(message, context));
         let fault = match called {
-            Ok(answered) => return (self.give_back(turn), answered.map(Ok)),
+            Ok(replied) => return (self.give_back(turn), replied.map(Ok)),
             Err(fault) => fault,
         };
         let message = std::any::type_name::<M>();

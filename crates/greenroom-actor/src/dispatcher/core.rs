@@ -10,10 +10,11 @@ use crossbeam_utils::CachePadded;
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::time::Instant;
 
+use super::alarm::Alarm;
 use super::local::end_orphan;
 use super::sleep::Sleeper;
 use super::status::DispatcherStatus;
-use super::timetable::{Alarm, Timetable};
+use super::timetable::Timetable;
 use super::wheel::AlarmKey;
 use crate::cell::AnyCell;
 use crate::id::ActorId;

@@ -5,9 +5,10 @@ use std::sync::atomic::Ordering;
 use std::task::Waker;
 use std::time::Duration;
 
+use super::alarm::Alarm;
 use super::core::Core;
 use super::local;
-use super::timetable::{Alarm, WatchKey};
+use super::timetable::WatchKey;
 use crate::actor::Actor;
 use crate::raw::ActorCell;
 

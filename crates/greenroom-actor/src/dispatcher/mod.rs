@@ -1,5 +1,6 @@
 //! Dispatchers: the workers that run actors.
 
+mod alarm;
 mod builder;
 mod core;
 mod deadline;

@@ -8,6 +8,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
+use super::alarm::{Alarm, Clock};
 use super::waits::{Note, WaitKey, Waits};
 use super::wheel::{AlarmKey, Wheel};
 use crate::cell::AnyCell;
@@ -60,12 +61,6 @@ impl Alarms {
 pub(super) enum WatchKey {
     Wait(WaitKey),
     Alarm(AlarmKey),
-}
-
-/// The action at a deadline.
-pub(super) enum Alarm {
-    Wake(Waker),
-    Call(Box<dyn FnOnce() + Send>),
 }
 
 impl Timetable {
@@ -199,35 +194,4 @@ impl Timetable {
         self.armed.store(earliest, Ordering::Relaxed);
         Some(self.clock.begin + Duration::from_millis(earliest))
     }
-}
-
-/// Milliseconds since the timetable was made.
-#[derive(Clone, Copy)]
-pub(super) struct Clock {
-    begin: Instant,
-}
-
-impl Clock {
-    pub(super) fn new() -> Self {
-        Self {
-            begin: Instant::now(),
-        }
-    }
-
-    fn millisecond(self, at: Instant) -> u64 {
-        let since = at.saturating_duration_since(self.begin);
-        millis(since, since.subsec_millis())
-    }
-
-    /// Rounds up: an alarm is never early.
-    pub(super) fn millisecond_after(self, at: Instant) -> u64 {
-        let since = at.saturating_duration_since(self.begin);
-        millis(since, since.subsec_nanos().div_ceil(1_000_000))
-    }
-}
-
-/// Returns whole milliseconds. Cheaper than `as_millis`, which calculates with 128 bits.
-fn millis(time: Duration, below_second: u32) -> u64 {
-    let millis = time.as_secs().saturating_mul(1_000);
-    millis.saturating_add(below_second.into()).min(u64::MAX / 2)
 }

@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use slab::Slab;
 use tokio::time::Instant;
 
-use super::timetable::{Alarm, Clock};
+use super::alarm::{Alarm, Clock};
 use super::wheel::{AlarmKey, Wheel};
 use crate::cell::AnyCell;
 use crate::id::ActorId;

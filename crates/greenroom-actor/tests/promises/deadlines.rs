@@ -43,7 +43,7 @@ fn a_time_out_names_actors_however_many_there_are() {
         vain.await.expect("it is handled");
         let error = error.recv().expect("it was told");
         assert!(
-            error.starts_with("/asker got no answer from /hung to "),
+            error.starts_with("/asker got no reply from /hung to "),
             "{error}"
         );
     });

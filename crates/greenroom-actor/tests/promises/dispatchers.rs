@@ -494,7 +494,7 @@ fn a_deadline_is_kept_although_the_actor_that_was_asked_holds_its_worker() {
             let asked = tokio::time::timeout(PATIENCE, ask).await;
             let error = asked
                 .expect("the deadline is kept")
-                .expect_err("nobody answers");
+                .expect_err("nobody replies");
             assert!(error.is_timeout(), "{error}");
         });
         drop(release);

@@ -87,7 +87,7 @@ fn an_ask_waits_5_s_and_then_names_the_callee_and_the_message() {
         assert!(error.is_timeout());
         let text = error.to_string();
         assert!(
-            text.starts_with("the asker got no answer from /slow to "),
+            text.starts_with("the asker got no reply from /slow to "),
             "{text}"
         );
         assert!(text.contains("Hang within 5s"), "{text}");
@@ -248,7 +248,7 @@ impl AsyncHandler<AskForBoom> for Asker {
 }
 
 #[test]
-fn an_actor_that_asks_an_idle_one_is_answered_within_the_same_turn() {
+fn an_actor_that_asks_an_idle_one_gets_its_reply_within_the_same_turn() {
     testing::run_seeded(0..20, |system| async move {
         let journal = Journal::default();
         let puppet = system.spawn(Puppet::make("a", &journal));
@@ -353,10 +353,10 @@ fn two_actors_that_ask_each_other_time_out_and_the_error_names_both() {
         // When one has given up, the other may still get its reply.
         let message = "promises::messages::Outcome within 5s";
         let of_first = format!(
-            "/first got no answer from /second to {message}; /second itself waits for /first"
+            "/first got no reply from /second to {message}; /second itself waits for /first"
         );
         let of_second = format!(
-            "/second got no answer from /first to {message}; /first itself waits for /second"
+            "/second got no reply from /first to {message}; /first itself waits for /second"
         );
         let is_named = errors.contains(&of_first) || errors.contains(&of_second);
         assert!(is_named, "{errors:?}");
@@ -377,10 +377,10 @@ impl ReplyHandler<Keep> for Later {
 struct Release(Option<u32>);
 impl greenroom_actor::Handler<Release> for Later {
     type Reply = ();
-    fn handle(&mut self, Release(answer): Release, _: &mut Context<Self>) {
+    fn handle(&mut self, Release(number): Release, _: &mut Context<Self>) {
         for reply in self.0.drain(..) {
-            match answer {
-                Some(answer) => reply.send(answer),
+            match number {
+                Some(number) => reply.send(number),
                 None => drop(reply),
             }
         }
@@ -388,14 +388,14 @@ impl greenroom_actor::Handler<Release> for Later {
 }
 
 #[test]
-fn an_answer_may_come_later() {
+fn a_reply_may_come_later() {
     testing::run(|system| async move {
         let later = system.spawn(Later::default);
         let of = later.clone();
         let asked = tokio::spawn(async move { of.ask(Keep).await });
         system.advance(Duration::from_secs(4)).await;
         later.tell(Release(Some(7))).expect("the mailbox has room");
-        assert_eq!(asked.await.expect("no panic").expect("it was answered"), 7);
+        assert_eq!(asked.await.expect("no panic").expect("there is a reply"), 7);
     });
 }
 
@@ -407,10 +407,10 @@ fn who_asked_is_told_when_the_reply_is_dropped() {
         let asked = tokio::spawn(async move { of.ask(Keep).await });
         system.settle().await;
         later.tell(Release(None)).expect("the mailbox has room");
-        let error = asked.await.expect("no panic").expect_err("nobody answered");
+        let error = asked.await.expect("no panic").expect_err("nobody replied");
         assert!(matches!(error, AskError::NoReply { .. }), "{error}");
         assert!(
-            error.to_string().contains("Keep without an answer"),
+            error.to_string().contains("Keep without a reply"),
             "{error}"
         );
     });
@@ -426,7 +426,7 @@ fn a_reply_knows_whether_it_is_still_wanted() {
         let asked = tokio::spawn(async move { of.ask(2).await });
         let (_, reply) = probe.expect_question().await;
         assert!(reply.is_wanted());
-        asked.await.expect("no panic").expect_err("nobody answered");
+        asked.await.expect("no panic").expect_err("nobody replied");
         assert!(!reply.is_wanted());
     });
 }
@@ -442,7 +442,7 @@ impl ReplyHandler<Question> for Relay {
 }
 
 #[test]
-fn a_forwarded_question_is_answered_to_who_asked_first() {
+fn the_reply_to_a_forwarded_question_goes_to_who_asked_first() {
     testing::run(|system| async move {
         let puppet = system.spawn(Puppet::make("a", &Journal::default()));
         let relay = system.spawn(move || Relay(puppet.clone()));

@@ -208,9 +208,9 @@ fn both_children_end_or_go_on_when_both_escalate() {
             }
             system.settle().await;
             for child in children {
-                let answer = child.ask(Note(1)).await;
+                let reply = child.ask(Note(1)).await;
                 assert!(
-                    !answer.is_err_and(|error| error.is_timeout()),
+                    !reply.is_err_and(|error| error.is_timeout()),
                     "{directive:?}"
                 );
             }

@@ -117,7 +117,7 @@ async fn question(world: &World, whom: &ActorRef<Node>, sender: u32, random: &mu
 
 fn note(world: &World, number: u64, asked: &Result<u64, AskError>) {
     match asked {
-        Ok(answer) => assert_eq!(*answer, number, "the answer to another question"),
+        Ok(reply) => assert_eq!(*reply, number, "the reply to another question"),
         Err(_) => world.table.give_back(number),
     }
 }

@@ -77,11 +77,11 @@ pub(crate) struct Stream {
 
 impl Stream {
     pub(crate) async fn open(rig: &mut Rig) -> Self {
-        let answer = get(rig).await;
-        assert_eq!(answer.headers()["content-type"], "text/event-stream");
+        let response = get(rig).await;
+        assert_eq!(response.headers()["content-type"], "text/event-stream");
         rig.hears_start().await;
         Self {
-            body: answer.into_body(),
+            body: response.into_body(),
             read: String::new(),
         }
     }

@@ -35,7 +35,7 @@ async fn when_the_client_closes_the_actor_handles_what_it_has_and_stops() {
             last = client.hears().await;
         }
         let Message::Close(Some(frame)) = last else {
-            panic!("the answer has the client's code");
+            panic!("the reply has the client's code");
         };
         assert_eq!(u16::from(frame.code), 4000);
         assert_eq!(rig.system.dead_letters().total(), 0);

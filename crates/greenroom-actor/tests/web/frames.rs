@@ -11,7 +11,7 @@ use crate::client::{Client, number};
 use crate::rig::{Rig, Settings, within};
 
 #[tokio::test]
-async fn messages_reach_the_actor_and_its_answers_the_client() {
+async fn messages_reach_the_actor_and_its_replies_the_client() {
     within(async {
         let mut rig = Rig::start(Settings::default()).await;
         let mut client = Client::open(&mut rig).await;
@@ -59,9 +59,9 @@ async fn a_client_waits_while_the_mailbox_is_full_and_nothing_is_lost() {
             sink
         });
         for message in 0..500 {
-            let answer = stream.next().await.unwrap().unwrap();
+            let reply = stream.next().await.unwrap().unwrap();
             let expected = format!("{} {message}", message + 1);
-            assert_eq!(answer, Message::text(expected));
+            assert_eq!(reply, Message::text(expected));
         }
         drop(sending.await.unwrap());
         assert_eq!(rig.system.dead_letters().total(), 0);

@@ -72,10 +72,10 @@ async fn the_settings_may_name_another() {
 async fn one_that_does_not_exist_is_an_internal_error() {
     within(async {
         let rig = Rig::start(settings("nowhere")).await;
-        let Err(Error::Http(answer)) = Client::ask(&rig).await else {
+        let Err(Error::Http(response)) = Client::ask(&rig).await else {
             panic!("the connection is refused");
         };
-        assert_eq!(answer.status(), 500);
+        assert_eq!(response.status(), 500);
         assert_eq!(get(&rig).await.status(), 500);
     })
     .await;

@@ -40,8 +40,8 @@ impl<T: Kind> Session<T> {
             "patient" => self.patient(500).await,
             other => {
                 self.say(other);
-                let answer = format!("{} {other}", self.handled);
-                let _ = self.outbox.tell(Line(answer));
+                let reply = format!("{} {other}", self.handled);
+                let _ = self.outbox.tell(Line(reply));
             }
         }
     }

@@ -54,7 +54,7 @@ async fn the_actor_stops_when_the_client_leaves() {
 }
 
 #[tokio::test]
-async fn the_actor_stops_when_the_answer_is_dropped_unsent() {
+async fn the_actor_stops_when_the_response_is_dropped_unsent() {
     within(async {
         let system = ActorSystem::new().unwrap();
         let (says, mut said) = tokio::sync::mpsc::unbounded_channel();
@@ -63,9 +63,9 @@ async fn the_actor_stops_when_the_answer_is_dropped_unsent() {
             says: says.clone(),
             handled: 0,
         };
-        let answer = sse(&system, &SseSettings::default(), session);
+        let response = sse(&system, &SseSettings::default(), session);
         assert!(said.recv().await.unwrap().starts_with("started on"));
-        drop(answer);
+        drop(response);
         assert_eq!(said.recv().await.unwrap(), "stopped");
     })
     .await;
@@ -91,8 +91,8 @@ async fn a_stream_ends_when_it_is_told_to_and_its_actor_has_the_last_word() {
         let system = ActorSystem::new().unwrap();
         let (end, ended) = tokio::sync::oneshot::channel::<()>();
         let ended = async { ended.await.unwrap() };
-        let answer = sse_until(&system, &SseSettings::default(), ended, Talker);
-        let mut body = answer.into_body();
+        let response = sse_until(&system, &SseSettings::default(), ended, Talker);
+        let mut body = response.into_body();
         let first = body.frame().await.unwrap().unwrap().into_data().unwrap();
         assert_eq!(first, "data: hello\n\n");
         end.send(()).unwrap();
@@ -139,7 +139,7 @@ async fn a_restart_does_not_end_the_stream() {
 }
 
 #[tokio::test]
-async fn a_failure_for_good_breaks_the_answer_off() {
+async fn a_failure_for_good_breaks_the_response_off() {
     within(async {
         let supervision = Supervision::one_for_one().always(Directive::Stop);
         let mut rig = Rig::start(Settings {

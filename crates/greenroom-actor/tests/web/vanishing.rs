@@ -58,7 +58,7 @@ async fn a_socket_that_says_nothing_any_more_is_closed() {
 }
 
 #[tokio::test]
-async fn a_client_that_answers_pings_stays() {
+async fn a_client_that_replies_to_pings_stays() {
     within(async {
         let (ping, silence) = (Duration::from_millis(40), Duration::from_millis(1_200));
         let mut rig = Rig::start(timing(ping, silence)).await;

@@ -48,7 +48,7 @@ struct Entry {
     is_asked: bool,
     /// `true` if the server has confirmed it on this connection.
     is_live: bool,
-    refusal: Option<Arc<str>>,
+    rejection: Option<Arc<str>>,
     is_listed: bool,
 }
 
@@ -104,7 +104,7 @@ impl Channels {
         match state.map(channel.kind).get(&channel.name) {
             Some(entry) if entry.is_live => receiver.establish(),
             Some(Entry {
-                refusal: Some(reason),
+                rejection: Some(reason),
                 ..
             }) => receiver.refuse(reason),
             _ => {}
@@ -168,7 +168,7 @@ impl Channels {
             let Some(entry) = state.map(channel.kind).get_mut(&channel.name) else {
                 return;
             };
-            entry.refusal = Some(Arc::clone(reason));
+            entry.rejection = Some(Arc::clone(reason));
             entry.members(core)
         };
         for receiver in members.iter().flat_map(|members| members.iter()) {
@@ -197,7 +197,7 @@ impl Channels {
             for (name, entry) in map {
                 entry.is_asked = false;
                 entry.is_live = false;
-                entry.refusal = None;
+                entry.rejection = None;
                 entry.is_listed = true;
                 let name = Arc::clone(name);
                 state.to_look_at.push_back(Channel { kind, name });

@@ -136,7 +136,7 @@ async fn query_in_order<'c, 'p: 'c>(
     }
 }
 
-/// Returns the outcome of a failed command. A cluster's refusal (`MOVED`, `TRYAGAIN`) is of all
+/// Returns the outcome of a failed command. A cluster's rejection (`MOVED`, `TRYAGAIN`) is of all
 /// commands of the slot: the first of them may have been carried out before it.
 fn failure(error: RedisError, commands: usize) -> Outcome {
     match error.kind() {

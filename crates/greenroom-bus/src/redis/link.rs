@@ -7,15 +7,15 @@ use redis::Value;
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep};
 use tracing::{debug, info, warn};
 
-use crate::PublishError;
 use crate::core::Core;
+use crate::{ConnectionState, PublishError};
 
 use super::channels::Change;
 use super::connection::{Command, Connection, Outcome};
 use super::error::LinkError;
 use super::outbox::Entry;
 use super::push::{Pushes, Signals};
-use super::{ConnectionState, Redis, RedisSettings};
+use super::{Redis, RedisSettings};
 
 /// The most topics that are subscribed or unsubscribed with one round trip.
 const CHANGES_MAX: usize = 512;

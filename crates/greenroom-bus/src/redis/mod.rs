@@ -15,13 +15,13 @@ use std::sync::Arc;
 use std::thread;
 
 use parking_lot::Mutex;
-use serde::Serialize;
 use tokio::sync::watch;
 
 use crate::core::Core;
+use crate::core::SubscribeError;
 use crate::meters::Meters;
 use crate::subscription::Receiver;
-use crate::{Pattern, RedisStatus, SubscribeError};
+use crate::{ConnectionState, Pattern, RedisStatus};
 
 use channels::Channels;
 use link::Link;
@@ -30,20 +30,6 @@ pub use settings::{RedisSettings, SettingsError, WhileAway};
 
 /// The name of the thread that a bus through Redis runs on.
 const THREAD_NAME: &str = "bus-redis";
-
-/// The state of a bus' connection to Redis.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ConnectionState {
-    /// The first connection is being tried.
-    Connecting,
-    /// The connection is up.
-    Connected,
-    /// The connection is lost; it is being tried again.
-    Away,
-    /// The bus has ended.
-    Ended,
-}
 
 /// State shared by the handles of a bus and its thread.
 pub(crate) struct Redis {

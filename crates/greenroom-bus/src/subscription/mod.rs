@@ -3,6 +3,7 @@
 mod error;
 mod handle;
 mod lost;
+mod offer;
 mod overflow;
 mod queue;
 mod receiver;
@@ -10,6 +11,7 @@ mod sink;
 
 pub use error::{End, EstablishError};
 pub use handle::{SinkSubscription, Subscription};
+pub(crate) use offer::Offer;
 pub use overflow::{EVENTS_MAX, Overflow, QueueSettings};
-pub(crate) use receiver::{Offer, Receiver};
+pub(crate) use receiver::Receiver;
 pub use sink::{Sink, SinkError};

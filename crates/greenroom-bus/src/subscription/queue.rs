@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 use crate::{Event, Message};
 
 use super::lost::Lost;
-use super::receiver::Offer;
+use super::offer::Offer;
 use super::{End, Overflow, QueueSettings};
 
 /// A bounded queue with any number of writers, who never wait, and one reader.

@@ -7,6 +7,7 @@ use tokio::sync::Notify;
 use crate::table::{Member, Place};
 use crate::{Message, Pattern};
 
+use super::offer::Offer;
 use super::queue::{Queue, Taken};
 use super::sink::{Outlet, Sink};
 use super::{End, EstablishError, QueueSettings};
@@ -29,18 +30,6 @@ enum Phase {
     Pending,
     Established,
     Refused(Arc<str>),
-}
-
-/// The outcome of a message that was offered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Offer {
-    Taken,
-    /// Taken, and an older one was dropped for it.
-    DroppedOldest,
-    /// Dropped.
-    DroppedNewest,
-    /// The subscription has ended.
-    Gone,
 }
 
 impl Receiver {
@@ -94,8 +83,8 @@ impl Receiver {
         }
     }
 
-    /// Notes a refusal. A subscription that had been established stays so: it is owed a gap when it
-    /// is active again.
+    /// Notes a rejection. A subscription that had been established stays so: it is owed a gap when
+    /// it is active again.
     pub(crate) fn refuse(&self, reason: &Arc<str>) {
         let mut phase = self.phase.lock();
         if !matches!(*phase, Phase::Established) {

@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 use crate::{Event, Message};
 
 use super::lost::Lost;
-use super::receiver::Offer;
+use super::offer::Offer;
 
 /// A receiver of events that the bus calls, instead of a queue that a task reads: the mailbox of an
 /// actor, or an existing channel.

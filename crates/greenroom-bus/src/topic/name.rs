@@ -161,7 +161,7 @@ impl fmt::Debug for Topic {
 mod tests {
     use super::*;
 
-    fn refusal(text: &str) -> String {
+    fn error_of(text: &str) -> String {
         Topic::new(text).expect_err("no topic").to_string()
     }
 
@@ -183,22 +183,22 @@ mod tests {
 
     #[test]
     fn errors_say_what_and_where() {
-        assert!(refusal("").contains("must begin with a slash"));
-        assert!(refusal("picture").contains("must begin with a slash"));
-        assert!(refusal("/").contains("empty segment at byte 1"));
-        assert!(refusal("/a/").contains("empty segment at byte 3"));
-        assert!(refusal("/a//b").contains("empty segment at byte 3"));
+        assert!(error_of("").contains("must begin with a slash"));
+        assert!(error_of("picture").contains("must begin with a slash"));
+        assert!(error_of("/").contains("empty segment at byte 1"));
+        assert!(error_of("/a/").contains("empty segment at byte 3"));
+        assert!(error_of("/a//b").contains("empty segment at byte 3"));
         assert!(
-            refusal("/a/b\n").contains(r#""/a/b\n" is no topic: a control character at byte 4"#)
+            error_of("/a/b\n").contains(r#""/a/b\n" is no topic: a control character at byte 4"#)
         );
-        assert!(refusal("/a/*").contains("`*` at byte 3 belongs to patterns"));
+        assert!(error_of("/a/*").contains("`*` at byte 3 belongs to patterns"));
     }
 
     #[test]
     fn limits_hold_to_the_byte_and_the_segment() {
         let longest = format!("/{}", "a".repeat(TOPIC_BYTES_MAX - 1));
         assert!(Topic::new(&longest).is_ok());
-        let error = refusal(&format!("{longest}a"));
+        let error = error_of(&format!("{longest}a"));
         assert!(
             error.contains("it has 513 bytes, and may have 512"),
             "{error}"
@@ -206,6 +206,6 @@ mod tests {
         assert!(error.len() < 200, "the text is cut: {error}");
         let deepest = "/a".repeat(SEGMENTS_MAX);
         assert!(Topic::new(&deepest).is_ok());
-        assert!(refusal(&format!("{deepest}/a")).contains("it has 17 segments, and may have 16"));
+        assert!(error_of(&format!("{deepest}/a")).contains("it has 17 segments, and may have 16"));
     }
 }

@@ -189,7 +189,7 @@ mod tests {
         pattern.matches(&Topic::new(topic).expect("a topic"))
     }
 
-    fn refusal(text: &str) -> String {
+    fn error_of(text: &str) -> String {
         Pattern::new(text).expect_err("no pattern").to_string()
     }
 
@@ -222,9 +222,9 @@ mod tests {
 
     #[test]
     fn errors_say_what_and_where() {
-        assert!(refusal("/a/**/b").contains("`**` at byte 3 is not the last segment"));
-        assert!(refusal("/a/b*").contains("`*` at byte 4 is part of a segment"));
-        assert!(refusal("/a/***").contains("`*` at byte 3 is part of a segment"));
-        assert!(refusal("/a//*").contains("empty segment at byte 3"));
+        assert!(error_of("/a/**/b").contains("`**` at byte 3 is not the last segment"));
+        assert!(error_of("/a/b*").contains("`*` at byte 4 is part of a segment"));
+        assert!(error_of("/a/***").contains("`*` at byte 3 is part of a segment"));
+        assert!(error_of("/a//*").contains("empty segment at byte 3"));
     }
 }

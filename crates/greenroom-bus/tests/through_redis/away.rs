@@ -122,7 +122,7 @@ async fn who_waits_for_room_is_told_when_the_server_is_lost() {
     server.freeze();
     let publish = || within(bus.publish("/a", "x"));
     let (sent, second, third) = tokio::join!(publish(), publish(), publish());
-    let sent = sent.expect_err("nobody answers");
+    let sent = sent.expect_err("nobody replies");
     assert!(matches!(sent, PublishError::Unknown), "{sent}");
     assert!(!sent.is_temporary(), "it may be published yet");
     for error in [second, third] {

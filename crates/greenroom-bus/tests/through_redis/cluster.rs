@@ -9,7 +9,8 @@ use greenroom_bus::{Bus, QueueSettings, RedisSettings, Subscription};
 use redis::cluster_routing::Slot;
 
 use crate::gaps::{check_numbers, publish_numbers, receive_until};
-use crate::server::{Certificates, Server, free_port};
+use crate::ports::free_port;
+use crate::server::{Certificates, Server};
 use crate::{failure, gap, impatient, publish, publish_at_last, subscribe, text, until, within};
 
 const LOGIN: &str = ":secret@";

@@ -4,6 +4,8 @@ mod away;
 mod cluster;
 mod delivery;
 mod gaps;
+#[path = "../../../greenroom-acme/tests/with_pebble/ports.rs"]
+mod ports;
 mod sentinel;
 mod server;
 mod tls;

@@ -1,12 +1,9 @@
 //! A Redis server of the test's own.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{BufRead, BufReader};
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicU16, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use greenroom_bus::{Bus, RedisSettings};
@@ -14,9 +11,7 @@ use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
-/// Ports below those that the system gives to connections: a client that tries again and again to
-/// connect to a port of those, while nobody listens, would some day connect to itself.
-const PORTS: std::ops::Range<u16> = 20_000..32_000;
+use crate::ports::free_port;
 
 pub(crate) struct Server {
     pub(crate) port: u16,
@@ -302,33 +297,4 @@ impl Certificates {
             client_key,
         }
     }
-}
-
-/// Returns a port that is free, and that no other test gets as long as this process runs: a client
-/// of a server that is gone must not find another one in its place.
-pub(crate) fn free_port() -> u16 {
-    static NEXT: AtomicU16 = AtomicU16::new(0);
-    let ports = PORTS.end - PORTS.start;
-    let begin = u16::try_from(std::process::id() % u32::from(ports)).expect("it is below");
-    loop {
-        let offset = begin.wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed)) % ports;
-        let port = PORTS.start + offset;
-        if hold(port) && TcpListener::bind(("127.0.0.1", port)).is_ok() {
-            return port;
-        }
-    }
-}
-
-/// Takes the port. Returns `true` if no other process holds it.
-fn hold(port: u16) -> bool {
-    static HELD: Mutex<Vec<File>> = Mutex::new(Vec::new());
-    let directory = std::env::temp_dir().join("greenroom-test-ports");
-    fs::create_dir_all(&directory).expect("locks have a place");
-    let lock = File::create(directory.join(port.to_string())).expect("a lock can be made");
-    let is_held = lock.try_lock().is_ok();
-    if is_held {
-        let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
-        held.push(lock);
-    }
-    is_held
 }

@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use axum::extract::Path;
 
-use super::number::{self, Refusal};
+use super::number::{self, Rejection};
 
 const MILLIS_MAX: u64 = 10_000;
 
-pub(super) async fn respond(Path(millis): Path<String>) -> Result<String, Refusal> {
+pub(super) async fn respond(Path(millis): Path<String>) -> Result<String, Rejection> {
     let millis = number::parse(&millis, MILLIS_MAX)?;
     thread::sleep(Duration::from_millis(millis));
     Ok(format!("blocked for {millis} ms\n"))

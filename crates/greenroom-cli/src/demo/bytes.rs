@@ -10,7 +10,7 @@ use axum::http::header::{CONTENT_TYPE, HeaderName};
 use bytes::Bytes;
 use http_body::{Frame, SizeHint};
 
-use super::number::{self, Refusal};
+use super::number::{self, Rejection};
 
 const N_MAX: u64 = 1 << 40;
 const CHUNK_BYTES: usize = 64 * 1024;
@@ -20,7 +20,7 @@ static CHUNK: [u8; CHUNK_BYTES] = alphabet();
 
 type Download = ([(HeaderName, &'static str); 1], Body);
 
-pub(super) async fn respond(Path(n): Path<String>) -> Result<Download, Refusal> {
+pub(super) async fn respond(Path(n): Path<String>) -> Result<Download, Rejection> {
     let remaining = number::parse(&n, N_MAX)?;
     Ok((
         [(CONTENT_TYPE, "application/octet-stream")],

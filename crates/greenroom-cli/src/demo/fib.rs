@@ -8,11 +8,11 @@ use std::mem;
 use axum::extract::Path;
 use num_bigint::BigUint;
 
-use super::number::{self, Refusal};
+use super::number::{self, Rejection};
 
 pub(super) const N_MAX: u64 = 100_000;
 
-pub(super) async fn respond(Path(n): Path<String>) -> Result<String, Refusal> {
+pub(super) async fn respond(Path(n): Path<String>) -> Result<String, Rejection> {
     let n = number::parse(&n, N_MAX)?;
     let mut text = decimal(n);
     text.push('\n');

@@ -8,7 +8,7 @@ use axum::http::StatusCode;
 use serde::Deserialize;
 
 use super::fib;
-use super::number::Refusal;
+use super::number::Rejection;
 
 const WAIT_MILLIS_MAX: u64 = 10_000;
 const BLOCK_MILLIS_MAX: u64 = 10_000;
@@ -32,7 +32,7 @@ impl Default for Work {
     }
 }
 
-pub(super) async fn respond(Query(work): Query<Work>) -> Result<String, Refusal> {
+pub(super) async fn respond(Query(work): Query<Work>) -> Result<String, Rejection> {
     let Work { wait, block, fib } = work;
     within("wait", wait, WAIT_MILLIS_MAX)?;
     within("block", block, BLOCK_MILLIS_MAX)?;
@@ -46,7 +46,7 @@ pub(super) async fn respond(Query(work): Query<Work>) -> Result<String, Refusal>
     ))
 }
 
-fn within(name: &str, value: u64, max: u64) -> Result<(), Refusal> {
+fn within(name: &str, value: u64, max: u64) -> Result<(), Rejection> {
     if value <= max {
         return Ok(());
     }

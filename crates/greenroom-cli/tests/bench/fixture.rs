@@ -44,19 +44,19 @@ pub(crate) struct Fixture {
     seen: Arc<Mutex<Vec<Request>>>,
 }
 
-type Answer = dyn Fn(&Request) -> Reply + Send + Sync;
+type Handler = dyn Fn(&Request) -> Reply + Send + Sync;
 
 impl Fixture {
-    pub(crate) fn start(answer: impl Fn(&Request) -> Reply + Send + Sync + 'static) -> Self {
+    pub(crate) fn start(handler: impl Fn(&Request) -> Reply + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
         let address = listener.local_addr().expect("it is bound");
         let seen = Arc::default();
-        let (answer, noted): (Arc<Answer>, _) = (Arc::new(answer), Arc::clone(&seen));
+        let (handler, noted): (Arc<Handler>, _) = (Arc::new(handler), Arc::clone(&seen));
         thread::spawn(move || {
             for (connection, stream) in listener.incoming().flatten().enumerate() {
-                let (answer, seen) = (Arc::clone(&answer), Arc::clone(&noted));
+                let (handler, seen) = (Arc::clone(&handler), Arc::clone(&noted));
                 // A client that leaves ends its connection only.
-                thread::spawn(move || serve(&stream, connection, &answer, &seen));
+                thread::spawn(move || serve(&stream, connection, &handler, &seen));
             }
         });
         Self { address, seen }
@@ -64,7 +64,7 @@ impl Fixture {
 
     /// Starts a server that responds with `hello` to every request.
     pub(crate) fn hello() -> Self {
-        Self::start(|_| Reply::Keep(answer("200 OK", "hello\n")))
+        Self::start(|_| Reply::Keep(response("200 OK", "hello\n")))
     }
 
     /// Starts a server that accepts and reads, and sends nothing.
@@ -91,7 +91,7 @@ impl Fixture {
 }
 
 /// Returns a whole response with this status and body.
-pub(crate) fn answer(status: &str, body: &str) -> Vec<u8> {
+pub(crate) fn response(status: &str, body: &str) -> Vec<u8> {
     let length = body.len();
     format!("HTTP/1.1 {status}\r\nServer: fixture/1.0\r\nContent-Length: {length}\r\n\r\n{body}")
         .into_bytes()
@@ -100,7 +100,7 @@ pub(crate) fn answer(status: &str, body: &str) -> Vec<u8> {
 fn serve(
     stream: &TcpStream,
     connection: usize,
-    answer: &Arc<Answer>,
+    handler: &Arc<Handler>,
     seen: &Mutex<Vec<Request>>,
 ) -> Option<()> {
     let peer = stream.peer_addr().ok()?;
@@ -109,7 +109,7 @@ fn serve(
     loop {
         let (head, body) = read(&mut input)?;
         let request = note(seen, head, body, peer, connection);
-        match answer(&request) {
+        match handler(&request) {
             Reply::Keep(bytes) => output.write_all(&bytes).ok()?,
             Reply::Close(bytes) => return output.write_all(&bytes).ok(),
             Reply::Hang(bytes) => {

@@ -73,7 +73,7 @@ impl Measuring {
     }
 
     /// Waits until an interval had responses.
-    pub(crate) fn wait_for_answers(&mut self) {
+    pub(crate) fn wait_for_responses(&mut self) {
         self.wait_for_line(|line| line.contains("/s ") && !line.contains(" 0/s "));
     }
 

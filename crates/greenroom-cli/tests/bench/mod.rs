@@ -14,7 +14,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 pub(crate) use finished::Finished;
-pub(crate) use fixture::{Fixture, Reply, Request, answer};
+pub(crate) use fixture::{Fixture, Reply, Request, response};
 pub(crate) use measuring::Measuring;
 
 const PORT: u16 = 5000;

@@ -29,15 +29,15 @@ impl Client {
     }
 
     /// Returns the next response's head and body, which must be in one piece.
-    fn answer(&mut self) -> String {
+    fn response(&mut self) -> String {
         let mut bytes = vec![0; 65_536];
-        let length = self.0.read(&mut bytes).expect("an answer comes");
+        let length = self.0.read(&mut bytes).expect("a response comes");
         String::from_utf8_lossy(&bytes[..length]).into_owned()
     }
 
     fn get(&mut self, path: &str) -> String {
         self.ask(path);
-        self.answer()
+        self.response()
     }
 
     /// Returns `true` if nothing has come yet.
@@ -50,8 +50,10 @@ impl Client {
 }
 
 fn placed(client: &mut Client, path: &str) -> String {
-    let answer = client.get("/greenroom/status");
-    let (_, body) = answer.split_once("\r\n\r\n").expect("an answer has a head");
+    let response = client.get("/greenroom/status");
+    let (_, body) = response
+        .split_once("\r\n\r\n")
+        .expect("a response has a head");
     let status: serde_json::Value = serde_json::from_str(body).expect("it is JSON");
     let routes = status["routes"].as_array().expect("a list");
     let route = routes.iter().find(|route| route["path"] == path);
@@ -60,7 +62,7 @@ fn placed(client: &mut Client, path: &str) -> String {
 }
 
 #[test]
-fn hello_is_answered_while_more_handlers_block_than_there_are_threads_for_computing() {
+fn hello_is_served_while_more_handlers_block_than_there_are_threads_for_computing() {
     let server = Running::serve(&[]);
     let mut blocked: Vec<_> = (0..64).map(|_| Client::connect(&server)).collect();
     for client in &mut blocked {
@@ -96,22 +98,22 @@ fn a_full_stage_refuses_at_once_and_keeps_the_connection() {
         refused.extend(clients.extract_if(.., |client| !client.is_waiting()));
     }
     for client in &mut refused {
-        let answer = client.answer();
+        let response = client.response();
         assert!(
-            answer.starts_with("HTTP/1.1 503 Service Unavailable\r\n"),
-            "{answer}"
+            response.starts_with("HTTP/1.1 503 Service Unavailable\r\n"),
+            "{response}"
         );
-        assert!(answer.contains("\r\nretry-after: "), "{answer}");
-        assert!(!answer.contains("onnection: close"), "{answer}");
+        assert!(response.contains("\r\nretry-after: "), "{response}");
+        assert!(!response.contains("onnection: close"), "{response}");
     }
     // Requests of operators are admitted all the same, and on a connection that got a rejection.
     let health = refused[0].get("/health");
     assert!(health.ends_with("ok\n"), "{health}");
-    let answers: Vec<_> = clients.iter_mut().map(Client::answer).collect();
-    let is_blocked = |answer: &&String| answer.ends_with("blocked for 2000 ms\n");
+    let responses: Vec<_> = clients.iter_mut().map(Client::response).collect();
+    let is_blocked = |response: &&String| response.ends_with("blocked for 2000 ms\n");
     assert!(
-        answers.iter().filter(is_blocked).count() >= 2,
-        "{answers:?}"
+        responses.iter().filter(is_blocked).count() >= 2,
+        "{responses:?}"
     );
 }
 

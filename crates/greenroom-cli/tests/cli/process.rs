@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Signal, geteuid};
 
+use crate::error_of;
 use crate::program::{Running, command, output, read_to_end};
-use crate::refusal;
 
 /// The time-out of a line in a file; only a failing test waits so long.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -52,7 +52,7 @@ fn flags_of_other_servers_are_refused_with_what_to_use_instead() {
         (&["--no-default-middleware"], "-E development"),
     ];
     for (flags, said) in cases {
-        let message = refusal(&[&["serve"], flags, &["app.psgi"]].concat());
+        let message = error_of(&[&["serve"], flags, &["app.psgi"]].concat());
         assert!(
             message.contains(flags[0].split('=').next().unwrap()),
             "{message}"
@@ -97,7 +97,7 @@ fn the_pid_file_is_there_while_it_serves_unless_another_took_over() {
 #[test]
 fn a_file_that_cannot_be_written_is_refused_by_name() {
     for flag in ["--pid", "--access-log", "--error-log"] {
-        let message = refusal(&["serve", "-p", "0", flag, "/nowhere/file"]);
+        let message = error_of(&["serve", "-p", "0", flag, "/nowhere/file"]);
         assert!(message.contains(flag), "{message}");
         assert!(message.contains("/nowhere/file"), "{message}");
     }
@@ -154,7 +154,7 @@ fn a_signal_to_open_logs_anew_ends_nobody_without_files() {
 #[test]
 fn users_and_groups_that_are_not_known_are_named() {
     for (flag, name) in [("--user", "no-such-user"), ("--group", "no-such-group")] {
-        let message = refusal(&["serve", "-p", "0", flag, name]);
+        let message = error_of(&["serve", "-p", "0", flag, name]);
         assert!(message.contains(name), "{message}");
     }
 }
@@ -289,7 +289,7 @@ fn a_link_in_the_place_of_a_log_is_not_followed_for_another_user() {
     fs::write(&precious, "text").unwrap();
     symlink(&precious, &link).unwrap();
     let flags = ["serve", "-p", "0", "--user", "nobody", "--access-log"];
-    let message = refusal(&[&flags[..], &[link.to_str().unwrap()]].concat());
+    let message = error_of(&[&flags[..], &[link.to_str().unwrap()]].concat());
     assert!(message.contains("access.log"), "{message}");
     assert_eq!(fs::metadata(&precious).unwrap().uid(), 0);
 }

@@ -9,7 +9,7 @@ use rustix::process::Signal;
 use tempfile::TempDir;
 
 use crate::program::{Running, command, read_to_end};
-use crate::{help, refusal};
+use crate::{error_of, help};
 
 #[test]
 fn help_of_serve_tells_of_psgi_applications() {
@@ -52,17 +52,17 @@ fn wrong_command_lines_are_refused_with_what_is_allowed() {
         (&["serve", "-D", "a.psgi"], "systemd"),
     ];
     for (arguments, allowed) in cases {
-        let message = refusal(arguments);
+        let message = error_of(arguments);
         assert!(message.contains(allowed), "{arguments:?}: {message}");
     }
 }
 
 #[test]
 fn an_application_that_is_not_there_is_named() {
-    let message = refusal(&["serve", "-p", "0", "nowhere/missing.psgi"]);
+    let message = error_of(&["serve", "-p", "0", "nowhere/missing.psgi"]);
     assert!(message.contains("nowhere/missing.psgi"), "{message}");
     let second = "/second=nowhere/second.psgi";
-    let message = refusal(&["serve", "-p", "0", "--mount", second]);
+    let message = error_of(&["serve", "-p", "0", "--mount", second]);
     assert!(message.contains("nowhere/second.psgi"), "{message}");
 }
 
@@ -82,7 +82,7 @@ fn a_taken_address_is_told_before_the_application_is_looked_at() {
         ],
     ];
     for arguments in lines {
-        let message = refusal(arguments);
+        let message = error_of(arguments);
         assert!(message.contains(&address), "{message}");
         assert!(!message.contains("missing.psgi"), "{message}");
     }

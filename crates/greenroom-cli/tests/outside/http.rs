@@ -10,13 +10,13 @@ pub(crate) const HELLO: &str = "Hello, world!\n";
 pub(crate) const BODY_BYTES_MAX: usize = 2 * 1024 * 1024;
 
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct Response {
     pub(crate) status: u16,
     pub(crate) body: String,
 }
 
 /// Sends a request on a connection of its own and reads to its end, all before the deadline.
-pub(crate) fn get(address: SocketAddr, path: &str, deadline: Duration) -> io::Result<Answer> {
+pub(crate) fn get(address: SocketAddr, path: &str, deadline: Duration) -> io::Result<Response> {
     let begin = Instant::now();
     let mut stream = TcpStream::connect_timeout(&address, deadline)?;
     stream.write_all(request(address, path, "close").as_bytes())?;
@@ -41,11 +41,12 @@ pub(crate) fn request(address: SocketAddr, path: &str, connection: &str) -> Stri
 
 /// Asserts that `/hello` gets its response.
 pub(crate) fn assert_hello(address: SocketAddr) {
-    let answer = get(address, "/hello", Duration::from_secs(2)).expect("/hello is answered");
-    assert_eq!((answer.status, answer.body.as_str()), (200, HELLO));
+    let response =
+        get(address, "/hello", Duration::from_secs(2)).expect("/hello gets its response");
+    assert_eq!((response.status, response.body.as_str()), (200, HELLO));
 }
 
-fn parse(bytes: &[u8]) -> io::Result<Answer> {
+fn parse(bytes: &[u8]) -> io::Result<Response> {
     let text = String::from_utf8_lossy(bytes);
     let (head, body) = text
         .split_once("\r\n\r\n")
@@ -55,7 +56,7 @@ fn parse(bytes: &[u8]) -> io::Result<Answer> {
         .nth(1)
         .and_then(|status| status.parse().ok())
         .ok_or_else(|| io::Error::other(format!("no status in {head:?}")))?;
-    Ok(Answer {
+    Ok(Response {
         status,
         body: body.to_owned(),
     })

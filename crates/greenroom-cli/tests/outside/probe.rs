@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::http::{self, HELLO};
 
 const INTERVAL: Duration = Duration::from_millis(100);
-const ANSWER_DEADLINE: Duration = Duration::from_secs(30);
+const RESPONSE_DEADLINE: Duration = Duration::from_secs(30);
 
 /// A client that sends requests from its start until [`Probe::finish`].
 pub(crate) struct Probe {
@@ -18,7 +18,7 @@ pub(crate) struct Probe {
 
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
-    pub(crate) answered: usize,
+    pub(crate) served: usize,
     pub(crate) failures: Vec<String>,
 }
 
@@ -44,15 +44,15 @@ impl Probe {
 impl Tally {
     fn add(&mut self, outcome: Result<(), String>) {
         match outcome {
-            Ok(()) => self.answered += 1,
+            Ok(()) => self.served += 1,
             Err(failure) => self.failures.push(failure),
         }
     }
 }
 
 fn ask(address: SocketAddr) -> Result<(), String> {
-    match http::get(address, "/hello", ANSWER_DEADLINE) {
-        Ok(answer) if answer.status == 200 && answer.body == HELLO => Ok(()),
+    match http::get(address, "/hello", RESPONSE_DEADLINE) {
+        Ok(response) if response.status == 200 && response.body == HELLO => Ok(()),
         other => Err(format!("{other:?}")),
     }
 }

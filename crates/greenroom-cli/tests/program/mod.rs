@@ -133,11 +133,11 @@ fn address(line: &str) -> String {
 }
 
 pub(crate) fn read_to_end(mut connection: impl Read) -> String {
-    let mut answer = Vec::new();
+    let mut response = Vec::new();
     connection
-        .read_to_end(&mut answer)
-        .expect("the answer ends");
-    String::from_utf8_lossy(&answer).into_owned()
+        .read_to_end(&mut response)
+        .expect("the response ends");
+    String::from_utf8_lossy(&response).into_owned()
 }
 
 /// Reads lines on a thread, so that waiting for one can have a limit.

@@ -33,8 +33,8 @@ fn a_request_under_way_is_finished() {
         site.server.signal(Signal::TERM);
         site.server.wait_for_log("draining");
         site.folder.write("go", "");
-        let answer = http::finish(asked);
-        assert_eq!((answer.status, &*answer.text()), (200, "done"));
+        let response = http::finish(asked);
+        assert_eq!((response.status, &*response.text()), (200, "done"));
         assert_eq!(site.server.wait().code(), Some(0));
         site.folder.assert_left_alone();
     }
@@ -74,7 +74,7 @@ fn a_worker_that_does_not_end_is_killed_at_the_deadline_and_told_of() {
 }
 
 #[test]
-fn a_request_that_is_not_done_is_cut_off_at_the_deadline() {
+fn a_request_that_is_not_done_is_aborted_at_the_deadline() {
     let flags = ["--workers", "1", "--drain-deadline", "200ms"];
     for source in [BLOCKING, DRIVEN] {
         let mut site = Site::serve(source, &flags);

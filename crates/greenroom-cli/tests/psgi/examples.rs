@@ -33,8 +33,8 @@ fn every_example_has_a_test() {
 #[test]
 fn hello() {
     let mut site = Site::example("hello.psgi", &[]);
-    let answer = site.get("/");
-    assert_eq!((answer.status, &*answer.text()), (200, "Hello world\n"));
+    let response = site.get("/");
+    assert_eq!((response.status, &*response.text()), (200, "Hello world\n"));
     let head = http::request(site.address(), "HEAD", "/", &[], b"");
     assert_eq!(head.field("content-length"), Some("12"));
     assert!(head.body.is_empty());
@@ -67,9 +67,9 @@ fn echo_to_all(site: &Site, count: u32) {
     let asked = paths.map(|path| http::begin(site.address(), "GET", &path, &[], b""));
     let asked: Vec<_> = asked.collect();
     for (number, asked) in asked.into_iter().enumerate() {
-        let answer = http::finish(asked);
+        let response = http::finish(asked);
         let said = format!("You said: number {number} &lt;b&gt;<br>");
-        assert!(answer.text().contains(&said), "{answer:?}");
+        assert!(response.text().contains(&said), "{response:?}");
     }
 }
 

@@ -8,14 +8,14 @@ use std::time::Duration;
 const PATIENCE: Duration = Duration::from_mins(1);
 
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct Response {
     pub(crate) status: u16,
     /// The status line and the fields, in lower case.
     pub(crate) head: String,
     pub(crate) body: Vec<u8>,
 }
 
-impl Answer {
+impl Response {
     pub(crate) fn text(&self) -> String {
         String::from_utf8_lossy(&self.body).into_owned()
     }
@@ -30,7 +30,7 @@ impl Answer {
     }
 }
 
-pub(crate) fn get(address: &str, path: &str) -> Answer {
+pub(crate) fn get(address: &str, path: &str) -> Response {
     request(address, "GET", path, &[], b"")
 }
 
@@ -40,7 +40,7 @@ pub(crate) fn request(
     path: &str,
     fields: &[&str],
     body: &[u8],
-) -> Answer {
+) -> Response {
     finish(begin(address, method, path, fields, body))
 }
 
@@ -70,15 +70,15 @@ pub(crate) fn send(address: &str, bytes: &[u8]) -> TcpStream {
 }
 
 /// Reads the response to the connection's end.
-pub(crate) fn finish(mut connection: TcpStream) -> Answer {
+pub(crate) fn finish(mut connection: TcpStream) -> Response {
     let mut bytes = Vec::new();
     connection
         .read_to_end(&mut bytes)
-        .expect("the answer ends in time");
-    parse(&bytes).unwrap_or_else(|| panic!("no answer: {:?}", String::from_utf8_lossy(&bytes)))
+        .expect("the response ends in time");
+    parse(&bytes).unwrap_or_else(|| panic!("no response: {:?}", String::from_utf8_lossy(&bytes)))
 }
 
-fn parse(bytes: &[u8]) -> Option<Answer> {
+fn parse(bytes: &[u8]) -> Option<Response> {
     let end = bytes.windows(4).position(|four| four == b"\r\n\r\n")?;
     let head = std::str::from_utf8(&bytes[..end])
         .ok()?
@@ -91,7 +91,7 @@ fn parse(bytes: &[u8]) -> Option<Answer> {
     } else {
         body.to_vec()
     };
-    Some(Answer { status, head, body })
+    Some(Response { status, head, body })
 }
 
 /// Joins the chunks of a complete body; `None` if it is incomplete.

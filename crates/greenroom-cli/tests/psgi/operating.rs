@@ -82,9 +82,9 @@ fn a_worker_that_is_killed_costs_its_request_and_is_replaced() {
     site.folder.await_file(&format!("begun-{pid}"));
     kill(pid);
     assert_eq!(http::finish(asked).status, 502);
-    let answer = site.get("/pid");
-    assert_eq!(answer.status, 200);
-    assert_ne!(answer.text(), format!("pid {pid}"));
+    let response = site.get("/pid");
+    assert_eq!(response.status, 200);
+    assert_ne!(response.text(), format!("pid {pid}"));
     let status = site.status();
     assert_eq!(status["restarts"], 1, "{status:#}");
     site.end(0);

@@ -25,8 +25,8 @@ fn plackup_serves_and_a_signal_ends_all_processes() {
     for signal in [Signal::TERM, Signal::INT] {
         let folder = Folder::with("my $loaded = $$; sub { [200, [], [$loaded == getppid]] };");
         let mut server = Running::start(&mut plackup(&folder, &["--workers", "2"]));
-        let answer = http::get(&server.address, "/");
-        assert_eq!((answer.status, &*answer.text()), (200, "1"));
+        let response = http::get(&server.address, "/");
+        assert_eq!((response.status, &*response.text()), (200, "1"));
         // plackup, the program, and two workers.
         assert_eq!(folder.processes().len(), 4);
         server.signal(signal);

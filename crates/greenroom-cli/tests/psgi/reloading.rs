@@ -17,14 +17,14 @@ fn version(number: u32) -> String {
 fn assert_seamless(site: &Site, change: impl FnOnce()) {
     let done = AtomicBool::new(false);
     let address = site.address();
-    let answers = thread::scope(|scope| {
+    let responses = thread::scope(|scope| {
         let asking = scope.spawn(|| {
-            let mut answers = Vec::new();
+            let mut responses = Vec::new();
             while !done.load(Ordering::Relaxed) {
-                let answer = http::get(address, "/");
-                answers.push((answer.status, answer.text()));
+                let response = http::get(address, "/");
+                responses.push((response.status, response.text()));
             }
-            answers
+            responses
         });
         change();
         let now = site.get("/").text();
@@ -32,8 +32,8 @@ fn assert_seamless(site: &Site, change: impl FnOnce()) {
         assert_eq!(now, "version 2");
         asking.join().unwrap()
     });
-    assert!(!answers.is_empty());
-    for (status, text) in answers {
+    assert!(!responses.is_empty());
+    for (status, text) in responses {
         assert_eq!(status, 200, "{text}");
         assert!(["version 1", "version 2"].contains(&&*text), "{text}");
     }

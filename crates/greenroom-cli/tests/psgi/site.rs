@@ -133,7 +133,7 @@ impl Site {
         &self.server.address
     }
 
-    pub(crate) fn get(&self, path: &str) -> http::Answer {
+    pub(crate) fn get(&self, path: &str) -> http::Response {
         http::get(self.address(), path)
     }
 
@@ -144,8 +144,8 @@ impl Site {
 
     /// Returns the status of an application; they count from 0, in the order of the command line.
     fn status_of(&self, application: usize) -> Value {
-        let answer = http::get(&self.status, "/greenroom/status");
-        let status: Value = serde_json::from_slice(&answer.body).expect("the status is JSON");
+        let response = http::get(&self.status, "/greenroom/status");
+        let status: Value = serde_json::from_slice(&response.body).expect("the status is JSON");
         status["psgi"][application].clone()
     }
 

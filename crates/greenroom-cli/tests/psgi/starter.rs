@@ -80,15 +80,15 @@ fn assert_restarts(folder: &Folder, program: &Command) {
         "start_server and the program"
     );
     let done = AtomicBool::new(false);
-    let answers = thread::scope(|scope| {
+    let responses = thread::scope(|scope| {
         let clients: Vec<_> = (0..CLIENTS)
             .map(|_| {
                 scope.spawn(|| {
                     let mut versions = Vec::new();
                     while !done.load(Ordering::Relaxed) {
-                        let answer = http::get(&address, "/");
-                        assert_eq!(answer.status, 200);
-                        versions.push(answer.text());
+                        let response = http::get(&address, "/");
+                        assert_eq!(response.status, 200);
+                        versions.push(response.text());
                     }
                     versions
                 })
@@ -104,13 +104,13 @@ fn assert_restarts(folder: &Folder, program: &Command) {
             });
         }
         drop(end);
-        let answers = clients
+        let responses = clients
             .into_iter()
             .flat_map(|client| client.join().unwrap());
-        answers.collect::<Vec<_>>()
+        responses.collect::<Vec<_>>()
     });
     for number in 1..=3 {
-        assert!(answers.contains(&format!("version {number}")));
+        assert!(responses.contains(&format!("version {number}")));
     }
     server.signal(Signal::TERM);
     assert_eq!(server.wait().code(), Some(0));
@@ -154,9 +154,9 @@ fn assert_activates(folder: &Folder, program: &Command) {
         .unwrap();
     let request = b"GET / HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n";
     client.write_all(request).unwrap();
-    let mut answer = String::new();
-    client.read_to_string(&mut answer).unwrap();
-    assert!(answer.ends_with("version 1"), "{answer}");
+    let mut response = String::new();
+    client.read_to_string(&mut response).unwrap();
+    assert!(response.ends_with("version 1"), "{response}");
     server.signal(Signal::TERM);
     assert_eq!(server.wait().code(), Some(0));
     fs::remove_file(&path).expect("the file is systemd's");

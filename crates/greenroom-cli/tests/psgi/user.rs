@@ -42,8 +42,8 @@ fn the_application_is_loaded_and_served_as_the_user() {
         // By a worker's file that the server opens, and by a server's file that the worker opens.
         assert_eq!(site.get("/large").body.len(), 1_000_000);
         let body = vec![b'x'; 300_000];
-        let answer = http::request(site.address(), "POST", "/", &[], &body);
-        assert_eq!(answer.text(), "300000");
+        let response = http::request(site.address(), "POST", "/", &[], &body);
+        assert_eq!(response.text(), "300000");
         site.end(0);
     }
 }

@@ -39,15 +39,15 @@ fn a_request_with_two_meanings_is_refused_and_never_seen() {
     ];
     for head in heads {
         let bytes = format!("POST / HTTP/1.1\r\nHost: h\r\n{head}\r\n\r\n0\r\n\r\n{smuggled}");
-        let answer = http::finish(http::send(site.address(), bytes.as_bytes()));
-        let text = answer.text();
+        let response = http::finish(http::send(site.address(), bytes.as_bytes()));
+        let text = response.text();
         assert!(
-            [400, 411, 413, 501].contains(&answer.status),
-            "{head:?}: {answer:?}"
+            [400, 411, 413, 501].contains(&response.status),
+            "{head:?}: {response:?}"
         );
         assert!(
             !text.contains("HTTP/1.1 "),
-            "a second answer to {head:?}: {text}"
+            "a second response to {head:?}: {text}"
         );
     }
     let lines = [
@@ -58,8 +58,8 @@ fn a_request_with_two_meanings_is_refused_and_never_seen() {
     ];
     for line in lines {
         let bytes = format!("{line}\r\nConnection: close\r\n\r\n");
-        let answer = http::finish(http::send(site.address(), bytes.as_bytes()));
-        assert_eq!(answer.status, 400, "{line:?}: {answer:?}");
+        let response = http::finish(http::send(site.address(), bytes.as_bytes()));
+        assert_eq!(response.status, 400, "{line:?}: {response:?}");
     }
     assert_eq!(sum(&site.status(), "served"), 0, "{:#}", site.status());
     site.end(0);
@@ -110,9 +110,9 @@ fn no_field_can_pass_for_another() {
 fn fields_with_line_ends_are_not_sent() {
     let source = "sub { [200, ['X-Evil' => \"a\\r\\nSet-Cookie: b\"], ['body']] };";
     let mut site = Site::serve(source, &["--workers", "1"]);
-    let answer = site.get("/");
-    assert_eq!(answer.status, 500, "{answer:?}");
-    assert_eq!(answer.field("set-cookie"), None);
+    let response = site.get("/");
+    assert_eq!(response.status, 500, "{response:?}");
+    assert_eq!(response.field("set-cookie"), None);
     site.end(0);
 }
 
@@ -139,13 +139,16 @@ fn an_upload_by_http_2() {
     let file = site.folder.path("body");
     std::fs::write(&file, &body).unwrap();
     let data = format!("@{}", file.display());
-    let answer = curl(&[
+    let response = curl(&[
         "--data-binary",
         &data,
         &format!("http://{}/", site.address()),
     ]);
     let digest = hex::encode(Sha256::digest(&body));
-    assert_eq!(answer, format!("1048576 bytes, SHA-256 {digest}\n2 200\n"));
+    assert_eq!(
+        response,
+        format!("1048576 bytes, SHA-256 {digest}\n2 200\n")
+    );
     site.end(0);
 }
 

@@ -135,7 +135,7 @@ fn no_request_is_lost_while_files_are_taken_over() {
         site.server.signal(Signal::HUP);
         site.server.wait_for_log("in force");
     }
-    asking.join().expect("all are answered");
+    asking.join().expect("all get their responses");
 }
 
 #[test]

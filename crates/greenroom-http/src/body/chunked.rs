@@ -3,7 +3,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use super::{Step, take};
 use crate::head::{self, Searched};
 use crate::limits::FIELDS_CEILING;
-use crate::{Limits, Reason, Refusal};
+use crate::{Limits, Reason, Rejected};
 
 /// A 64-bit number has at most this many hexadecimal digits.
 const SIZE_DIGITS_MAX: u32 = 16;
@@ -50,7 +50,7 @@ impl Chunked {
         &mut self,
         input: &'a [u8],
         limits: &Limits,
-    ) -> Result<(usize, Step<'a>), Refusal> {
+    ) -> Result<(usize, Step<'a>), Rejected> {
         let mut used = 0;
         loop {
             let rest = &input[used..];
@@ -152,7 +152,7 @@ impl Chunked {
         &mut self,
         input: &'a [u8],
         limits: &Limits,
-    ) -> Result<(usize, Step<'a>), Refusal> {
+    ) -> Result<(usize, Step<'a>), Rejected> {
         if input.starts_with(b"\r\n") {
             self.at = At::End;
             return Ok((2, Step::End));

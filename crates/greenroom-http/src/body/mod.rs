@@ -6,7 +6,7 @@ use http::HeaderMap;
 
 pub(crate) use chunked::{Chunked, is_framing};
 
-use crate::{Limits, Refusal};
+use crate::{Limits, Rejected};
 
 /// The framing of a request's body (RFC 9112, 6.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,7 +48,7 @@ impl Decoder {
         &mut self,
         input: &'a [u8],
         limits: &Limits,
-    ) -> Result<(usize, Step<'a>), Refusal> {
+    ) -> Result<(usize, Step<'a>), Rejected> {
         match self {
             Self::Exact(0) => Ok((0, Step::End)),
             Self::Exact(_) if input.is_empty() => Ok((0, Step::NeedMore)),

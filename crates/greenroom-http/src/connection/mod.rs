@@ -9,7 +9,7 @@ pub use response::{Part, Truncated};
 
 use crate::body::{Decoder, Step};
 use crate::head::{self, Searched};
-use crate::{Context, Refusal, RequestHead};
+use crate::{Context, Rejected, RequestHead};
 
 /// The first bytes from a client that speaks HTTP/2 without asking (RFC 9113, 3.4).
 const HTTP2_PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -17,8 +17,8 @@ const HTTP2_PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// One client's HTTP/1.1 connection, seen from the server.
 ///
 /// Requests are taken one at a time: after a message is complete, [`receive`](Self::receive)
-/// returns [`Event::AnswerFirst`] until the response is finished, so pipelined requests are served
-/// in order (RFC 9112, 9.3.2). After a [`Refusal`] it reads no more.
+/// returns [`Event::RespondFirst`] until the response is finished, so pipelined requests are served
+/// in order (RFC 9112, 9.3.2). After a [`Rejected`] it reads no more.
 #[derive(Debug)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -71,7 +71,7 @@ pub enum Event<'a> {
     /// The body is complete.
     End,
     /// The message is complete and its response is not: finish it, then go on.
-    AnswerFirst,
+    RespondFirst,
 }
 
 impl Default for Connection {
@@ -100,13 +100,13 @@ impl Connection {
     ///
     /// # Errors
     ///
-    /// A [`Refusal`] if the message is malformed or over a limit. The owner responds with
+    /// A [`Rejected`] if the message is malformed or over a limit. The owner responds with
     /// [`refuse`](Self::refuse) and closes.
     pub fn receive<'a>(
         &mut self,
         input: &'a [u8],
         context: &mut Context,
-    ) -> Result<Received<'a>, Refusal> {
+    ) -> Result<Received<'a>, Rejected> {
         let step = self.step(input, context);
         if step.is_err() {
             self.incoming = Incoming::Refused;
@@ -119,7 +119,7 @@ impl Connection {
         &mut self,
         input: &'a [u8],
         context: &mut Context,
-    ) -> Result<Received<'a>, Refusal> {
+    ) -> Result<Received<'a>, Rejected> {
         match &mut self.incoming {
             Incoming::Fresh => self.fresh(input, context),
             Incoming::Head => self.head(input, context),
@@ -129,7 +129,7 @@ impl Connection {
                 Ok(Received { consumed, event })
             }
             Incoming::Complete => self.after_message(input, context),
-            Incoming::Refused => Ok(nothing(Event::AnswerFirst)),
+            Incoming::Refused => Ok(nothing(Event::RespondFirst)),
         }
     }
 
@@ -149,9 +149,9 @@ impl Connection {
         &mut self,
         input: &'a [u8],
         context: &mut Context,
-    ) -> Result<Received<'a>, Refusal> {
+    ) -> Result<Received<'a>, Rejected> {
         if !self.may_go_on() {
-            return Ok(nothing(Event::AnswerFirst));
+            return Ok(nothing(Event::RespondFirst));
         }
         self.incoming = Incoming::Head;
         self.head(input, context)
@@ -165,7 +165,7 @@ impl Connection {
         &mut self,
         input: &'a [u8],
         context: &mut Context,
-    ) -> Result<Received<'a>, Refusal> {
+    ) -> Result<Received<'a>, Rejected> {
         let compared = input.len().min(HTTP2_PREFACE.len());
         if input[..compared] == HTTP2_PREFACE[..compared] {
             return Ok(nothing(if compared == HTTP2_PREFACE.len() {
@@ -182,12 +182,12 @@ impl Connection {
         &mut self,
         input: &'a [u8],
         context: &mut Context,
-    ) -> Result<Received<'a>, Refusal> {
+    ) -> Result<Received<'a>, Rejected> {
         if !self.searched.is_worth_parsing(input, &context.limits) {
             return Ok(nothing(Event::NeedMore));
         }
         let parsed = head::parse(input, context)
-            .inspect_err(|_| self.owe_refusal(head::is_head_method(input)))?;
+            .inspect_err(|_| self.owe_rejection(head::is_head_method(input)))?;
         let Some((head, consumed)) = parsed else {
             self.searched.note(input);
             return Ok(nothing(Event::NeedMore));
@@ -211,7 +211,7 @@ impl Connection {
 
     /// Forgets the request before a malformed one, whose response must not be framed as if it were
     /// the other's.
-    fn owe_refusal(&mut self, head_method: bool) {
+    fn owe_rejection(&mut self, head_method: bool) {
         self.response_state = ResponseState::Due;
         self.head_method = head_method;
         self.http_10 = false;

@@ -189,7 +189,7 @@ impl Connection {
         self.keep_alive = false;
         if self.response_state != ResponseState::Due {
             // No request stands behind this response: it must not be framed as for the one before.
-            self.owe_refusal(false);
+            self.owe_rejection(false);
         }
         let body = response.body().as_ref();
         self.respond(response, BodySize::Exact(body.len() as u64), context, out);

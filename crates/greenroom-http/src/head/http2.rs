@@ -3,7 +3,7 @@ use http::uri::PathAndQuery;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Version};
 
 use super::{fields, request_line, target};
-use crate::{Limits, Reason, Refusal};
+use crate::{Limits, Reason, Rejected};
 
 /// Checks a request received over HTTP/2 or HTTP/3, already parsed, by the rules for one over
 /// HTTP/1.1: limits, target, `Host`, `Content-Length`, `Expect`, `CONNECT`.
@@ -15,13 +15,13 @@ use crate::{Limits, Reason, Refusal};
 ///
 /// # Errors
 ///
-/// A [`Refusal`], as of [`Connection::receive`](crate::Connection::receive); its status is the
+/// A [`Rejected`], as of [`Connection::receive`](crate::Connection::receive); its status is the
 /// response on the request's stream.
 pub fn check_http2<B>(
     request: &mut Request<B>,
     is_extended: bool,
     limits: &Limits,
-) -> Result<(), Refusal> {
+) -> Result<(), Rejected> {
     check(request, is_extended, limits)?;
     if let Some(authority) = request.uri().authority()
         && request.headers().contains_key(HOST)

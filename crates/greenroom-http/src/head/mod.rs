@@ -17,7 +17,7 @@ pub use http2::check_http2;
 pub(crate) use searched::Searched;
 
 use crate::limits::FIELDS_CEILING;
-use crate::{BodyLength, Context, Reason, Refusal};
+use crate::{BodyLength, Context, Reason, Rejected};
 
 /// A request's head, parsed and found well-formed.
 #[derive(Debug)]
@@ -46,7 +46,7 @@ pub struct RequestHead {
 pub(crate) fn parse(
     input: &[u8],
     context: &mut Context,
-) -> Result<Option<(RequestHead, usize)>, Refusal> {
+) -> Result<Option<(RequestHead, usize)>, Rejected> {
     let limits = context.limits;
     let window = &input[..input.len().min(limits.head_bytes_max)];
     let mut storage = [const { MaybeUninit::uninit() }; FIELDS_CEILING];
@@ -79,7 +79,7 @@ fn parse_as_1_1(
     window: &[u8],
     digit: usize,
     context: &mut Context,
-) -> Result<Option<(RequestHead, usize)>, Refusal> {
+) -> Result<Option<(RequestHead, usize)>, Rejected> {
     let mut read_as = window.to_vec();
     read_as[digit] = b'1';
     let parsed = parse(&read_as, context)?;
@@ -91,7 +91,7 @@ fn parse_as_1_1(
     Ok(parsed)
 }
 
-/// Returns `true` if a malformed head asks by `HEAD`, so that its refusal carries no content (RFC
+/// Returns `true` if a malformed head asks by `HEAD`, so that its rejection carries no content (RFC
 /// 9110, 9.3.2).
 pub(crate) fn is_head_method(input: &[u8]) -> bool {
     let line = request_line::without_empty_lines(input);
@@ -102,7 +102,7 @@ fn build(
     raw: &httparse::Request<'_, '_>,
     head: &[u8],
     context: &mut Context,
-) -> Result<RequestHead, Refusal> {
+) -> Result<RequestHead, Rejected> {
     let (Some(method), Some(target)) = (raw.method, raw.path) else {
         return Err(Reason::RequestLine.into());
     };

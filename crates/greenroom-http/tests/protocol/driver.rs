@@ -1,5 +1,5 @@
 //! Drives a [`Connection`] as a server would: keeps what was not consumed, responds to each request
-//! when it is complete, stops at a refusal. The [`Transcript`] records what a peer and an
+//! when it is complete, stops at a rejection. The [`Transcript`] records what a peer and an
 //! application saw.
 
 use greenroom_http::{
@@ -127,8 +127,8 @@ impl<A: FnMut(&Message) -> Reply> Driver<A> {
         let offered = &self.input[self.at..];
         let received = match self.connection.receive(offered, &mut self.context) {
             Ok(received) => received,
-            Err(refusal) => {
-                self.refuse(refusal.reason);
+            Err(rejected) => {
+                self.refuse(rejected.reason);
                 return false;
             }
         };
@@ -152,7 +152,7 @@ impl<A: FnMut(&Message) -> Reply> Driver<A> {
             }
             Event::Trailers(map) => last(&mut self.transcript).trailers = Some(map),
             Event::End => self.respond(),
-            Event::AnswerFirst => {
+            Event::RespondFirst => {
                 assert!(!self.connection.keeps_alive(), "a response is missing");
                 self.end(Ending::Closed);
             }
@@ -184,8 +184,8 @@ impl<A: FnMut(&Message) -> Reply> Driver<A> {
         self.end(Ending::Refused(reason));
         let rest = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n";
         let after = self.connection.receive(rest, &mut self.context);
-        let after = after.expect("a refused connection gives no second refusal");
-        assert!(matches!(after.event, Event::AnswerFirst) && after.consumed == 0);
+        let after = after.expect("a refused connection gives no second rejection");
+        assert!(matches!(after.event, Event::RespondFirst) && after.consumed == 0);
     }
 
     fn end(&mut self, ending: Ending) {

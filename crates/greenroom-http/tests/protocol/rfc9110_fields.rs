@@ -3,14 +3,14 @@
 use greenroom_http::{CONTINUE, FieldNames, Reason};
 
 use crate::driver::Reply;
-use crate::support::{GET, accepted, answer, assert_field_refused, serve, with_field};
+use crate::support::{GET, accepted, assert_field_refused, response_to, serve, with_field};
 
 #[test]
-fn rfc9110_6_6_1_every_answer_is_dated_once() {
-    let dated = answer(GET, || Reply::text("x"));
+fn rfc9110_6_6_1_every_response_is_dated_once() {
+    let dated = response_to(GET, || Reply::text("x"));
     assert_eq!(dated.values("date"), ["Thu, 01 Jan 1970 00:00:00 GMT"]);
     let own = "Sun, 06 Nov 1994 08:49:37 GMT";
-    let kept = answer(GET, || with_field(Reply::text("x"), "date", own));
+    let kept = response_to(GET, || with_field(Reply::text("x"), "date", own));
     assert_eq!(kept.values("date"), [own]);
 }
 
@@ -22,7 +22,7 @@ fn rfc9110_5_1_names_are_sent_as_the_application_spells_them() {
         names.map(|names| reply.response.extensions_mut().insert(names));
         reply
     };
-    let as_spelled = answer(GET, || {
+    let as_spelled = response_to(GET, || {
         reply(Some(FieldNames::new(["Content-length", "ETag"])))
     });
     for field in ["ETag: \"1\"", "x-other: a", "Content-Length: 1"] {
@@ -31,11 +31,11 @@ fn rfc9110_5_1_names_are_sent_as_the_application_spells_them() {
             "{field}"
         );
     }
-    let as_usual = answer(GET, || reply(None));
+    let as_usual = response_to(GET, || reply(None));
     assert!(as_usual.fields.iter().any(|line| line == "etag: \"1\""));
     // A name that is not the field's own is no name for it.
     let injected = FieldNames::new([&b"ETag\r\nX-B"[..], b"x-other\r\n"]);
-    let injected = answer(GET, || reply(Some(injected.clone())));
+    let injected = response_to(GET, || reply(Some(injected.clone())));
     assert_eq!(injected.fields, as_usual.fields);
 }
 
@@ -44,9 +44,9 @@ fn rfc9110_5_5_what_the_application_puts_into_fields_stays_one_field() {
     let lines = "x\r\nSet-Cookie: a=b\r\n\r\n<script>";
     assert!(http::HeaderValue::from_str(lines).is_err());
     assert!(http::HeaderName::from_bytes(b"x\r\ny").is_err());
-    let answer = answer(GET, || with_field(Reply::text(""), "x-note", "\u{e9} a:b"));
-    assert_eq!(answer.values("x-note"), ["\u{e9} a:b"]);
-    assert_eq!(answer.fields.len(), 3);
+    let response = response_to(GET, || with_field(Reply::text(""), "x-note", "\u{e9} a:b"));
+    assert_eq!(response.values("x-note"), ["\u{e9} a:b"]);
+    assert_eq!(response.fields.len(), 3);
 }
 
 #[test]
@@ -59,18 +59,20 @@ fn rfc9110_7_6_1_hop_by_hop_fields_of_the_application_are_not_sent() {
             "timeout=9",
         )
     };
-    let answer = answer(GET, reply);
+    let response = response_to(GET, reply);
     assert!(
-        !answer.has("transfer-encoding") && !answer.has("connection") && !answer.has("keep-alive")
+        !response.has("transfer-encoding")
+            && !response.has("connection")
+            && !response.has("keep-alive")
     );
-    assert_eq!(answer.values("content-length"), ["1"]);
+    assert_eq!(response.values("content-length"), ["1"]);
 }
 
 #[test]
 fn rfc9110_7_8_upgrade_of_the_application_is_named_in_connection() {
-    let answer = answer(GET, || with_field(Reply::text(""), "upgrade", "websocket"));
-    assert_eq!(answer.values("upgrade"), ["websocket"]);
-    assert_eq!(answer.values("connection"), ["upgrade"]);
+    let response = response_to(GET, || with_field(Reply::text(""), "upgrade", "websocket"));
+    assert_eq!(response.values("upgrade"), ["websocket"]);
+    assert_eq!(response.values("connection"), ["upgrade"]);
 }
 
 #[test]
@@ -116,6 +118,9 @@ fn rfc9110_10_1_4_trailers_are_sent_to_who_takes_them() {
         ..Reply::stream(&["x"])
     };
     let takes = "GET / HTTP/1.1\r\nHost: a\r\nTE: gzip, trailers\r\nConnection: TE\r\n\r\n";
-    assert_eq!(answer(takes, reply).body, "1\r\nx\r\n0\r\nx-sum: 1\r\n\r\n");
-    assert_eq!(answer(GET, reply).body, "1\r\nx\r\n0\r\n\r\n");
+    assert_eq!(
+        response_to(takes, reply).body,
+        "1\r\nx\r\n0\r\nx-sum: 1\r\n\r\n"
+    );
+    assert_eq!(response_to(GET, reply).body, "1\r\nx\r\n0\r\n\r\n");
 }

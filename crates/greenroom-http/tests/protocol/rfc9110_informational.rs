@@ -67,7 +67,7 @@ fn rfc9110_5_1_names_are_sent_as_the_application_spells_them() {
 }
 
 #[test]
-fn rfc9110_8_6_and_rfc9112_6_1_an_informational_answer_is_not_framed() {
+fn rfc9110_8_6_and_rfc9112_6_1_an_informational_response_is_not_framed() {
     let framing = [
         ("content-length", "5"),
         ("transfer-encoding", "chunked"),
@@ -93,7 +93,7 @@ fn rfc9110_15_2_statuses_that_mean_something_to_the_connection_are_the_servers()
 }
 
 #[test]
-fn rfc9110_15_2_a_1_1_client_takes_them_until_its_answer_begins() {
+fn rfc9110_15_2_a_1_1_client_takes_them_until_its_response_begins() {
     for request in [GET, HEAD] {
         let (mut connection, context) = received(request);
         assert!(connection.takes_informational());

@@ -5,11 +5,11 @@ use http::Response;
 
 use crate::driver::{Reply, plain};
 use crate::support::{
-    Answer, GET, GET_10, GET_10_KEEP_ALIVE, answer, text, with_field, with_status,
+    GET, GET_10, GET_10_KEEP_ALIVE, TextResponse, response_to, text, with_field, with_status,
 };
 
-fn sized(status: u16) -> Answer {
-    answer(GET, || with_status(Reply::text("hello"), status))
+fn sized(status: u16) -> TextResponse {
+    response_to(GET, || with_status(Reply::text("hello"), status))
 }
 
 #[test]
@@ -18,7 +18,7 @@ fn rfc9112_4_the_status_line_has_the_registered_reason_or_none() {
     assert_eq!(sized(404).status_line, "HTTP/1.1 404 Not Found");
     assert_eq!(sized(599).status_line, "HTTP/1.1 599 ");
     assert_eq!(
-        answer(GET_10, || Reply::text("")).status_line,
+        response_to(GET_10, || Reply::text("")).status_line,
         "HTTP/1.1 200 OK"
     );
 }
@@ -32,7 +32,7 @@ fn rfc9112_4_the_application_may_give_the_reason() {
             reply.response.extensions_mut().insert(phrase);
             reply
         };
-        answer(GET, reply).status_line
+        response_to(GET, reply).status_line
     };
     assert_eq!(with_reason(200, b"Awesome"), "HTTP/1.1 200 Awesome");
     assert_eq!(
@@ -59,31 +59,31 @@ fn rfc9112_4_a_reason_ends_no_line() {
 
 #[test]
 fn rfc9112_6_2_a_body_of_known_size_has_its_length() {
-    let answer = sized(200);
-    assert_eq!(answer.values("content-length"), ["5"]);
-    assert!(!answer.has("transfer-encoding"));
-    assert_eq!(answer.body, "hello");
+    let response = sized(200);
+    assert_eq!(response.values("content-length"), ["5"]);
+    assert!(!response.has("transfer-encoding"));
+    assert_eq!(response.body, "hello");
 }
 
 #[test]
 fn rfc9112_6_2_an_empty_body_says_so() {
     for status in [200, 201, 404] {
-        let answer = answer(GET, || with_status(Reply::text(""), status));
-        assert_eq!(answer.values("content-length"), ["0"]);
-        assert_eq!(answer.body, "");
+        let response = response_to(GET, || with_status(Reply::text(""), status));
+        assert_eq!(response.values("content-length"), ["0"]);
+        assert_eq!(response.body, "");
     }
 }
 
 #[test]
 fn rfc9112_6_1_a_body_of_unknown_size_is_chunked() {
-    let answer = answer(GET, || Reply::stream(&["hello", "", "0123456789abcdef!"]));
-    assert_eq!(answer.values("transfer-encoding"), ["chunked"]);
-    assert!(!answer.has("content-length"));
+    let response = response_to(GET, || Reply::stream(&["hello", "", "0123456789abcdef!"]));
+    assert_eq!(response.values("transfer-encoding"), ["chunked"]);
+    assert!(!response.has("content-length"));
     assert_eq!(
-        answer.body,
+        response.body,
         "5\r\nhello\r\n11\r\n0123456789abcdef!\r\n0\r\n\r\n"
     );
-    assert!(answer.keeps_alive);
+    assert!(response.keeps_alive);
 }
 
 /// Returns the bytes written for each chunk, each as its own write.
@@ -131,56 +131,56 @@ fn rfc9112_6_3_only_chunks_have_an_end() {
 
 #[test]
 fn rfc9112_6_1_an_empty_body_of_unknown_size_is_one_last_chunk() {
-    assert_eq!(answer(GET, || Reply::stream(&[])).body, "0\r\n\r\n");
-    assert_eq!(answer(GET, || Reply::stream(&[""])).body, "0\r\n\r\n");
+    assert_eq!(response_to(GET, || Reply::stream(&[])).body, "0\r\n\r\n");
+    assert_eq!(response_to(GET, || Reply::stream(&[""])).body, "0\r\n\r\n");
 }
 
 #[test]
 fn rfc9112_6_3_a_body_of_unknown_size_ends_with_the_connection_in_1_0() {
     for request in [GET_10, GET_10_KEEP_ALIVE] {
-        let answer = answer(request, || Reply::stream(&["hel", "lo"]));
-        assert!(!answer.has("transfer-encoding") && !answer.has("content-length"));
-        assert_eq!(answer.values("connection"), ["close"]);
-        assert_eq!(answer.body, "hello");
-        assert!(!answer.keeps_alive);
+        let response = response_to(request, || Reply::stream(&["hel", "lo"]));
+        assert!(!response.has("transfer-encoding") && !response.has("content-length"));
+        assert_eq!(response.values("connection"), ["close"]);
+        assert_eq!(response.body, "hello");
+        assert!(!response.keeps_alive);
     }
 }
 
 #[test]
 fn rfc9110_8_6_the_length_follows_from_the_body_not_from_the_application() {
     for said in ["3", "9", "five", "5, 5"] {
-        let answer = answer(GET, || {
+        let response = response_to(GET, || {
             with_field(Reply::text("hello"), "content-length", said)
         });
-        assert_eq!(answer.values("content-length"), ["5"]);
-        assert_eq!(answer.body, "hello");
+        assert_eq!(response.values("content-length"), ["5"]);
+        assert_eq!(response.body, "hello");
     }
 }
 
 #[test]
 fn rfc9110_8_6_a_declared_length_of_a_streamed_body_is_taken() {
-    let answer = answer(GET, || {
+    let response = response_to(GET, || {
         with_field(Reply::stream(&["hel", "lo"]), "content-length", "5")
     });
-    assert_eq!(answer.values("content-length"), ["5"]);
-    assert!(!answer.has("transfer-encoding"));
-    assert_eq!(answer.body, "hello");
+    assert_eq!(response.values("content-length"), ["5"]);
+    assert!(!response.has("transfer-encoding"));
+    assert_eq!(response.body, "hello");
 }
 
 #[test]
 fn rfc9110_8_6_a_malformed_declared_length_is_not_sent() {
     for said in ["five", "-1", "5, 5", ""] {
-        let answer = answer(GET, || {
+        let response = response_to(GET, || {
             with_field(Reply::stream(&["hello"]), "content-length", said)
         });
-        assert!(!answer.has("content-length"));
-        assert_eq!(answer.body, "5\r\nhello\r\n0\r\n\r\n");
+        assert!(!response.has("content-length"));
+        assert_eq!(response.body, "5\r\nhello\r\n0\r\n\r\n");
     }
 }
 
 #[test]
 fn rfc9110_8_6_more_than_the_declared_length_is_not_sent() {
-    let long = answer(GET, || {
+    let long = response_to(GET, || {
         with_field(Reply::stream(&["hel", "lo", "!"]), "content-length", "4")
     });
     assert_eq!(long.values("content-length"), ["4"]);
@@ -190,7 +190,7 @@ fn rfc9110_8_6_more_than_the_declared_length_is_not_sent() {
 
 #[test]
 fn rfc9110_8_6_less_than_the_declared_length_closes() {
-    let short = answer(GET, || {
+    let short = response_to(GET, || {
         with_field(Reply::stream(&["hel"]), "content-length", "5")
     });
     assert_eq!(short.body, "hel");
@@ -211,12 +211,12 @@ fn rfc9110_8_6_less_than_the_declared_length_closes() {
 }
 
 #[test]
-fn rfc9110_15_2_an_informational_status_is_no_answer() {
+fn rfc9110_15_2_an_informational_status_is_no_response() {
     for status in [100, 101, 103, 199] {
-        let answer = sized(status);
-        assert_eq!(answer.status_line, "HTTP/1.1 500 Internal Server Error");
-        assert_eq!(answer.values("content-length"), ["5"]);
-        assert!(!answer.keeps_alive);
+        let response = sized(status);
+        assert_eq!(response.status_line, "HTTP/1.1 500 Internal Server Error");
+        assert_eq!(response.values("content-length"), ["5"]);
+        assert!(!response.keeps_alive);
     }
 }
 
@@ -227,10 +227,10 @@ fn rfc9110_15_3_5_a_204_has_neither_content_nor_length() {
         || with_status(Reply::stream(&["hello"]), 204),
         || with_field(with_status(Reply::text(""), 204), "content-length", "0"),
     ] {
-        let answer = answer(GET, reply);
-        assert!(!answer.has("content-length") && !answer.has("transfer-encoding"));
-        assert_eq!(answer.body, "");
-        assert!(answer.keeps_alive);
+        let response = response_to(GET, reply);
+        assert!(!response.has("content-length") && !response.has("transfer-encoding"));
+        assert_eq!(response.body, "");
+        assert!(response.keeps_alive);
     }
 }
 
@@ -240,23 +240,23 @@ fn rfc9110_15_3_6_a_205_has_no_content() {
         || with_status(Reply::text("hello"), 205),
         || with_status(Reply::stream(&["hello"]), 205),
     ] {
-        let answer = answer(GET, reply);
-        assert_eq!(answer.values("content-length"), ["0"]);
-        assert_eq!(answer.body, "");
+        let response = response_to(GET, reply);
+        assert_eq!(response.values("content-length"), ["0"]);
+        assert_eq!(response.body, "");
     }
 }
 
 #[test]
 fn rfc9110_15_4_5_a_304_has_no_content_but_may_say_its_length() {
-    let said = answer(GET, || {
+    let said = response_to(GET, || {
         with_field(with_status(Reply::text(""), 304), "content-length", "42")
     });
     assert_eq!(said.values("content-length"), ["42"]);
     let unsaid = sized(304);
     assert!(!unsaid.has("content-length") && !unsaid.has("transfer-encoding"));
-    for answer in [said, unsaid] {
-        assert_eq!(answer.body, "");
-        assert!(answer.keeps_alive);
+    for response in [said, unsaid] {
+        assert_eq!(response.body, "");
+        assert!(response.keeps_alive);
     }
 }
 
@@ -264,13 +264,13 @@ fn rfc9110_15_4_5_a_304_has_no_content_but_may_say_its_length() {
 fn rfc9110_8_6_a_304_does_not_pass_its_own_lack_of_content_for_a_length() {
     for request in [GET, GET_10_KEEP_ALIVE, crate::support::HEAD] {
         for (body, said) in [("", "0"), ("hello", "5")] {
-            let made_up = answer(request, || {
+            let made_up = response_to(request, || {
                 with_field(with_status(Reply::text(body), 304), "content-length", said)
             });
             assert!(!made_up.has("content-length"), "{made_up:?}");
             assert_eq!(made_up.body, "");
         }
-        let streamed = answer(request, || {
+        let streamed = response_to(request, || {
             with_field(with_status(Reply::stream(&[]), 304), "content-length", "42")
         });
         assert_eq!(streamed.values("content-length"), ["42"]);
@@ -304,7 +304,7 @@ fn rfc9110_15_3_5_what_is_not_sent_need_not_be_produced() {
 }
 
 #[test]
-fn rfc9110_15_6_the_server_answers_for_itself_and_closes() {
+fn rfc9110_15_6_the_server_responds_for_itself_and_closes() {
     let mut context = Context::new(Limits::default(), std::time::UNIX_EPOCH);
     let mut connection = Connection::new();
     connection

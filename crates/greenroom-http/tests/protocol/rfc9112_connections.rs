@@ -5,7 +5,7 @@ use http::Response;
 
 use crate::driver::{Driver, Ending, Message, Reply, plain};
 use crate::support::{
-    GET, GET_10, GET_10_KEEP_ALIVE, answer, assert_refused, serve, text, with_field,
+    GET, GET_10, GET_10_KEEP_ALIVE, assert_refused, response_to, serve, text, with_field,
 };
 
 fn hello() -> Reply {
@@ -13,10 +13,10 @@ fn hello() -> Reply {
 }
 
 fn persists(request: &str) -> bool {
-    let answer = answer(request, hello);
-    let said = answer.values("connection") == ["close"];
-    assert_eq!(answer.keeps_alive, !said, "{answer:?}");
-    answer.keeps_alive
+    let response = response_to(request, hello);
+    let said = response.values("connection") == ["close"];
+    assert_eq!(response.keeps_alive, !said, "{response:?}");
+    response.keeps_alive
 }
 
 fn get(version: &str, connection: &str) -> String {
@@ -46,12 +46,12 @@ fn rfc9112_9_3_version_1_0_persists_only_if_asked_to() {
     assert!(!persists(&get("1.0", "close")));
     assert!(!persists(&get("1.0", "keep-alive, close")));
     assert!(persists(GET_10_KEEP_ALIVE));
-    let said = answer(GET_10_KEEP_ALIVE, hello);
+    let said = response_to(GET_10_KEEP_ALIVE, hello);
     assert_eq!(said.values("connection"), ["keep-alive"]);
 }
 
 #[test]
-fn rfc9112_9_3_2_pipelined_requests_are_answered_in_order() {
+fn rfc9112_9_3_2_pipelined_requests_get_their_responses_in_order() {
     let request = |target: &str| format!("GET {target} HTTP/1.1\r\nHost: a\r\n\r\n");
     let post = "POST /2 HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc";
     let input = [&request("/1"), post, &request("/3")].concat();
@@ -69,7 +69,7 @@ fn rfc9112_9_3_2_pipelined_requests_are_answered_in_order() {
 }
 
 #[test]
-fn rfc9112_9_3_2_gives_no_request_before_the_answer_is_finished() {
+fn rfc9112_9_3_2_gives_no_request_before_the_response_is_finished() {
     let mut context = Context::default();
     let mut connection = Connection::new();
     let input = format!("{GET}{GET}");
@@ -97,13 +97,13 @@ fn rfc9112_9_3_2_gives_no_request_before_the_answer_is_finished() {
 }
 
 fn assert_waits(connection: &mut Connection, rest: &[u8], context: &mut Context) {
-    let Received { consumed, event } = connection.receive(rest, context).expect("no refusal");
+    let Received { consumed, event } = connection.receive(rest, context).expect("no rejection");
     assert_eq!(consumed, 0);
-    assert!(matches!(event, Event::AnswerFirst));
+    assert!(matches!(event, Event::RespondFirst));
 }
 
 #[test]
-fn rfc9112_9_3_2_what_was_answered_before_a_refusal_stays_answered() {
+fn rfc9112_9_3_2_responses_before_a_rejection_stay() {
     let transcript = serve(&format!("{GET}{GET}GET / HTTP/1.1\r\n\r\n{GET}"));
     assert_eq!(transcript.ending, Ending::Refused(Reason::HostMissing));
     assert_eq!(transcript.messages.len(), 2);
@@ -113,7 +113,7 @@ fn rfc9112_9_3_2_what_was_answered_before_a_refusal_stays_answered() {
     assert!(output.ends_with("missing Host\n"));
 }
 
-fn answered_before_its_body(body: &[u8]) -> (Connection, Context, Vec<u8>) {
+fn responded_before_its_body(body: &[u8]) -> (Connection, Context, Vec<u8>) {
     let head = b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
     let mut context = Context::default();
     let mut connection = Connection::new();
@@ -127,14 +127,15 @@ fn answered_before_its_body(body: &[u8]) -> (Connection, Context, Vec<u8>) {
 }
 
 #[test]
-fn rfc9112_9_3_an_answer_may_come_before_the_body_ends() {
+fn rfc9112_9_3_a_response_may_come_before_the_body_ends() {
     let input = [b"1\r\nx\r\n0\r\n\r\n", GET.as_bytes()].concat();
-    let (mut connection, mut context, input) = answered_before_its_body(&input);
+    let (mut connection, mut context, input) = responded_before_its_body(&input);
     let mut rest = &input[..];
     let mut events = Vec::new();
     for _ in 0..3 {
-        let Received { consumed, event } =
-            connection.receive(rest, &mut context).expect("no refusal");
+        let Received { consumed, event } = connection
+            .receive(rest, &mut context)
+            .expect("no rejection");
         rest = &rest[consumed..];
         events.push(event);
     }
@@ -145,13 +146,13 @@ fn rfc9112_9_3_an_answer_may_come_before_the_body_ends() {
 }
 
 #[test]
-fn rfc9112_9_3_2_a_request_is_not_answered_twice() {
-    let (mut connection, mut context, input) = answered_before_its_body(b"broken");
-    let refusal = connection
+fn rfc9112_9_3_2_a_request_gets_no_second_response() {
+    let (mut connection, mut context, input) = responded_before_its_body(b"broken");
+    let rejected = connection
         .receive(&input, &mut context)
         .expect_err("a malformed chunk");
     let mut out = Vec::new();
-    let response = plain(refusal.status(), &refusal.to_string());
+    let response = plain(rejected.status(), &rejected.to_string());
     connection.refuse(&response, &context, &mut out);
     assert!(out.is_empty());
     assert!(!connection.keeps_alive());
@@ -170,10 +171,10 @@ fn rfc9112_9_6_reads_nothing_after_close() {
 fn rfc9112_9_6_the_application_may_close() {
     for value in ["close", "Close", "x, close"] {
         let closing = || with_field(hello(), "connection", value);
-        let answer = answer(&format!("{GET}{GET}"), closing);
-        assert!(!answer.keeps_alive);
-        assert_eq!(answer.values("connection"), ["close"]);
-        assert_eq!(answer.body, "hello");
+        let response = response_to(&format!("{GET}{GET}"), closing);
+        assert!(!response.keeps_alive);
+        assert_eq!(response.values("connection"), ["close"]);
+        assert_eq!(response.body, "hello");
     }
 }
 
@@ -186,13 +187,13 @@ fn rfc9112_9_6_the_application_cannot_keep_alive_what_closes() {
             "timeout=5",
         )
     };
-    let answer = answer(GET_10, asking);
-    assert_eq!(answer.values("connection"), ["close"]);
-    assert!(!answer.has("keep-alive"));
+    let response = response_to(GET_10, asking);
+    assert_eq!(response.values("connection"), ["close"]);
+    assert!(!response.has("keep-alive"));
 }
 
 #[test]
-fn rfc9112_9_6_a_drained_connection_says_close_with_its_answer() {
+fn rfc9112_9_6_a_drained_connection_says_close_with_its_response() {
     let mut context = Context::default();
     let mut connection = Connection::new();
     connection
@@ -208,7 +209,7 @@ fn rfc9112_9_6_a_drained_connection_says_close_with_its_answer() {
 }
 
 #[test]
-fn rfc9112_9_6_a_drain_while_the_head_arrives_holds_for_its_answer() {
+fn rfc9112_9_6_a_drain_while_the_head_arrives_holds_for_its_response() {
     let mut driver = Driver::new(Limits::default(), |_: &Message| hello());
     driver.offer(&GET.as_bytes()[..10]);
     driver.connection.close_after_response();
@@ -221,7 +222,7 @@ fn rfc9112_9_6_a_drain_while_the_head_arrives_holds_for_its_answer() {
 }
 
 #[test]
-fn rfc9112_9_6_a_refusal_is_framed_for_its_own_request() {
+fn rfc9112_9_6_a_rejection_is_framed_for_its_own_request() {
     let after_head = format!(
         "HEAD / HTTP/1.1\r\nHost: a\r\n\r\n{}",
         "GET / HTTP/1.1\r\n\r\n"

@@ -19,7 +19,7 @@ fn request(method: &str, uri: &str, fields: &[(&str, &str)]) -> Request<()> {
 }
 
 fn checked(mut request: Request<()>) -> Result<Option<String>, Reason> {
-    check_http2(&mut request, false, &Limits::default()).map_err(|refusal| refusal.reason)?;
+    check_http2(&mut request, false, &Limits::default()).map_err(|rejected| rejected.reason)?;
     let host = request.headers().get(HOST);
     Ok(host.map(|host| host.to_str().expect("it is text").to_owned()))
 }

@@ -33,14 +33,14 @@ pub(crate) fn assert_refused_within(input: &[u8], limits: Limits, reason: Reason
     let transcript = run([input], limits);
     let shown = String::from_utf8_lossy(&input[..input.len().min(200)]);
     assert_eq!(transcript.ending, Ending::Refused(reason), "{shown:?}");
-    let answers = text(&transcript.output);
-    let from = answers.rfind("HTTP/1.1 ").expect("an answer");
-    let answer = &answers[from..];
+    let responses = text(&transcript.output);
+    let from = responses.rfind("HTTP/1.1 ").expect("a response");
+    let response = &responses[from..];
     assert!(
-        answer.starts_with(&format!("HTTP/1.1 {status} ")),
-        "{answer}"
+        response.starts_with(&format!("HTTP/1.1 {status} ")),
+        "{response}"
     );
-    assert!(answer.contains("\r\nConnection: close\r\n"), "{answer}");
+    assert!(response.contains("\r\nConnection: close\r\n"), "{response}");
 }
 
 /// Asserts that a request with this field line, between others that are right, is refused.
@@ -55,14 +55,14 @@ pub(crate) fn assert_field_refused(line: &str, reason: Reason, status: u16) {
 }
 
 /// Sends a request to an application that replies so. Returns the response as its client reads it.
-pub(crate) fn answer(request: &str, reply: impl Fn() -> Reply) -> Answer {
+pub(crate) fn response_to(request: &str, reply: impl Fn() -> Reply) -> TextResponse {
     let mut driver = Driver::new(Limits::default(), |_: &Message| reply());
     driver.offer(request.as_bytes());
     let keeps_alive = driver.connection.keeps_alive();
     let output = text(&driver.finish().output);
     let (head, body) = output.split_once("\r\n\r\n").expect("a whole head");
     let mut lines = head.split("\r\n");
-    Answer {
+    TextResponse {
         status_line: lines.next().unwrap_or_default().to_owned(),
         fields: lines.map(str::to_owned).collect(),
         body: body.to_owned(),
@@ -71,14 +71,14 @@ pub(crate) fn answer(request: &str, reply: impl Fn() -> Reply) -> Answer {
 }
 
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct TextResponse {
     pub(crate) status_line: String,
     pub(crate) fields: Vec<String>,
     pub(crate) body: String,
     pub(crate) keeps_alive: bool,
 }
 
-impl Answer {
+impl TextResponse {
     /// Returns the values of a field, whose name is compared without case.
     pub(crate) fn values(&self, name: &str) -> Vec<&str> {
         let fields = self.fields.iter().filter_map(|line| line.split_once(": "));

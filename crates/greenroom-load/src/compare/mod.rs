@@ -113,7 +113,7 @@ pub enum CompareError {
         output: String,
     },
     /// A server accepts connections, but responds to no request.
-    #[error("{name}: no request was answered: {reason}{}", output::quoted(.output))]
+    #[error("{name}: no request got a response: {reason}{}", output::quoted(.output))]
     NoResponse {
         /// The contender.
         name: String,
@@ -123,7 +123,7 @@ pub enum CompareError {
         output: String,
     },
     /// Two first responses differ.
-    #[error("the first answers of {one} and {other} differ: {difference}")]
+    #[error("the first responses of {one} and {other} differ: {difference}")]
     Differs {
         /// The server whose response came first.
         one: String,

@@ -136,8 +136,8 @@ impl Bench<'_, '_> {
         server.check(run, "while it was under load")?;
         let sample = Sample::of(turn.round, &measurement);
         let stream = measurement.streams.swap_remove(0);
-        if sample.answers == 0 {
-            return Err(unanswered(run, &stream, &server));
+        if sample.responses == 0 {
+            return Err(without_response(run, &stream, &server));
         }
         (self.progress)(&Step::Ended(turn, &sample));
         Ok((sample, stream))
@@ -149,7 +149,7 @@ impl Bench<'_, '_> {
         let mut measurement = self.load_unseen(run, &plan)?;
         let mut stream = measurement.streams.swap_remove(0);
         let Some(first) = stream.first.take() else {
-            return Err(unanswered(run, &stream, server));
+            return Err(without_response(run, &stream, server));
         };
         let response = Response::from(first);
         let Some((one, reference)) = &self.reference else {
@@ -205,7 +205,7 @@ fn complete(
     }
 }
 
-fn unanswered(run: &Run<'_>, stream: &StreamMeasurement, server: &Server) -> CompareError {
+fn without_response(run: &Run<'_>, stream: &StreamMeasurement, server: &Server) -> CompareError {
     let failures = &stream.tally.failures;
     let kinds: Vec<_> = failures
         .iter()

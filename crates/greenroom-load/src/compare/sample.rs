@@ -16,9 +16,10 @@ const DIVIDED_CPU_MIN: Duration = Duration::from_millis(200);
 pub struct Sample {
     /// Number of the round, from 1.
     pub round: u32,
-    /// Requests that were answered, with any status.
-    pub answers: u64,
-    /// Requests that were not answered.
+    /// Requests that got a response, with any status.
+    #[serde(rename = "answers")]
+    pub responses: u64,
+    /// Requests that got no response.
     pub failed: u64,
     /// Responses whose status is not 2xx.
     pub not_2xx: u64,
@@ -117,19 +118,19 @@ impl Sample {
         let latency = stream.tally.latency();
         let ms = |time: Duration| time.as_secs_f64() * 1e3;
         let server = measurement.server.filter(|server| server.processes > 0);
-        let answers = stream.tally.responses();
+        let responses = stream.tally.responses();
         let divided = server.filter(|server| server.user + server.system >= DIVIDED_CPU_MIN);
         Self {
             round,
-            answers,
+            responses,
             failed: stream.tally.failures.total(),
             not_2xx: stream.tally.not_2xx(),
             missed: stream.missed(),
             limit: Verdict::of(measurement).limit,
             requests_per_second: stream.requests_per_second(),
-            cpu_us: server.map(|server| us(server.user + server.system, answers)),
-            cpu_user_us: divided.map(|server| us(server.user, answers)),
-            cpu_system_us: divided.map(|server| us(server.system, answers)),
+            cpu_us: server.map(|server| us(server.user + server.system, responses)),
+            cpu_user_us: divided.map(|server| us(server.user, responses)),
+            cpu_system_us: divided.map(|server| us(server.system, responses)),
             p50_ms: ms(latency.quantile(0.5)),
             p99_ms: ms(latency.quantile(0.99)),
             max_ms: ms(latency.max()),
@@ -139,8 +140,8 @@ impl Sample {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a count of requests")]
-fn us(time: Duration, answers: u64) -> f64 {
-    time.as_secs_f64() * 1e6 / answers.max(1) as f64
+fn us(time: Duration, responses: u64) -> f64 {
+    time.as_secs_f64() * 1e6 / responses.max(1) as f64
 }
 
 #[expect(clippy::cast_precision_loss, reason = "bytes of memory")]

@@ -158,11 +158,11 @@ fn shortcomings(series: &SeriesSummary) -> Vec<String> {
         ),
         (
             failed > 0,
-            format!("{name}: {failed} requests were not answered."),
+            format!("{name}: {failed} requests got no response."),
         ),
         (
             not_2xx > 0,
-            format!("{name}: {not_2xx} answers had a status other than 2xx."),
+            format!("{name}: {not_2xx} responses had a status other than 2xx."),
         ),
         (
             unseen > 0,
@@ -186,7 +186,7 @@ mod tests {
     fn series(name: &str, rate: f64) -> Series {
         let sample = |round: u32| Sample {
             round,
-            answers: 100,
+            responses: 100,
             failed: 0,
             not_2xx: 0,
             missed: 0.0,
@@ -250,7 +250,7 @@ mod tests {
             "b: the generator was the limit in 1 of 7 runs",
             "b: the asked rate was missed in 1 of 7 runs",
             "b: 5 requests",
-            "b: 6 answers",
+            "b: 6 responses",
             "b: in 1 of 7 runs its processes",
         ];
         assert_eq!(remarks.len(), expected.len(), "{remarks:?}");

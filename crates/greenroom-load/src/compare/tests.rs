@@ -33,12 +33,12 @@ fn serves() {
     let body = std::env::var(BODY).expect("a body");
     let listener = TcpListener::bind(("127.0.0.1", port)).expect("a port that is free");
     for stream in listener.incoming().flatten() {
-        answer(stream, &body);
+        respond(stream, &body);
     }
 }
 
 /// Responds to a request; clients that only probe the port send nothing.
-fn answer(mut stream: TcpStream, body: &str) {
+fn respond(mut stream: TcpStream, body: &str) {
     let mut request = [0; 1024];
     if matches!(stream.read(&mut request), Ok(1..)) {
         let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", body.len());
@@ -106,7 +106,7 @@ fn load(
     }
     for _ in 0..plan.end.requests.unwrap_or(1) {
         let (sent, text) = (since(begin), request(plan.targets[0].port()));
-        first.get_or_insert_with(|| first_answer(&text));
+        first.get_or_insert_with(|| first_response(&text));
         tally.counts.sent += 1;
         tally.responded(&ResponseRecord {
             status: 200,
@@ -138,11 +138,11 @@ fn request(port: u16) -> String {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).expect("it accepts");
     stream.write_all(b"GET / HTTP/1.0\r\n\r\n").expect("sent");
     let mut text = String::new();
-    stream.read_to_string(&mut text).expect("an answer");
+    stream.read_to_string(&mut text).expect("a response");
     text
 }
 
-fn first_answer(text: &str) -> FirstResponse {
+fn first_response(text: &str) -> FirstResponse {
     let (head, body) = text.split_once("\r\n\r\n").expect("a head and a body");
     FirstResponse {
         head: head.as_bytes().to_vec(),
@@ -229,7 +229,7 @@ fn servers_are_compared_in_turn_and_ended() {
     assert_eq!(turns, expected);
     assert_eq!(outcome.rounds(), 2);
     for sample in outcome.series.iter().flat_map(|series| &series.samples) {
-        assert_eq!(sample.answers, 20);
+        assert_eq!(sample.responses, 20);
         // The server is a child of the shell that was started.
         assert!(sample.rss_mib.is_some_and(|size| size > 0.5), "{sample:?}");
         assert!(sample.cpu_us.is_some_and(|time| time > 1.0), "{sample:?}");
@@ -258,12 +258,12 @@ fn servers_are_compared_in_turn_and_ended() {
 }
 
 #[test]
-fn another_answer_is_reported() {
+fn another_response_is_reported() {
     let mut comparison = comparison(vec![contender("a", "hello"), contender("b", "help")]);
     let text = error(&comparison);
     assert_eq!(
         text,
-        "the first answers of a and b differ: the bodies of 5 and 4 bytes differ at byte 3: \
+        "the first responses of a and b differ: the bodies of 5 and 4 bytes differ at byte 3: \
         \"hello\" and \"help\""
     );
     comparison.check = Check::Nothing;

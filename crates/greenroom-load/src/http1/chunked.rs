@@ -2,7 +2,7 @@
 
 use httparse::{EMPTY_HEADER, Status, parse_chunk_size, parse_headers};
 
-use super::response::{FIELDS_MAX, Malformed};
+use super::malformed::{FIELDS_MAX, Malformed};
 
 /// Bytes of a chunk's first line, or of all trailer fields.
 const LINE_BYTES_MAX: usize = 16 * 1024;

@@ -3,8 +3,9 @@
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, IoSlice};
 
+use super::malformed::Malformed;
 use super::requests::Requests;
-use super::response::{Complete, Malformed, Reader};
+use super::response::{Complete, Reader};
 use super::transport::Transport;
 
 /// Requests that one write takes.
@@ -38,7 +39,7 @@ pub(super) enum Phase {
     Open,
     /// Sending is over; a response may still come.
     Closing,
-    /// Every request is answered and the server has announced that it closes.
+    /// Every request has its response and the server has announced that it closes.
     ///
     /// The side that closes first keeps the port for a minute (`TIME_WAIT`), so that is left to the
     /// server, as ab does.
@@ -71,7 +72,7 @@ pub(super) struct Flight {
 
 /// The response to the oldest request.
 #[derive(Debug)]
-pub(super) struct Answered {
+pub(super) struct Responded {
     pub(super) flight: Flight,
     pub(super) response: Complete,
     pub(super) connect: Option<u64>,
@@ -79,7 +80,7 @@ pub(super) struct Answered {
     pub(super) is_reusable: bool,
 }
 
-impl Answered {
+impl Responded {
     /// Returns true if the server has announced that it closes the connection.
     pub(super) fn server_closes(&self) -> bool {
         !self.response.keep_alive
@@ -239,29 +240,29 @@ impl Connection {
         &mut self,
         input: &[u8],
         now: u64,
-        answers_head: bool,
-    ) -> Result<(usize, Option<Answered>), Malformed> {
+        to_head: bool,
+    ) -> Result<(usize, Option<Responded>), Malformed> {
         if let Some(flight) = self.flights.front_mut()
             && flight.first_byte == 0
         {
             flight.first_byte = now;
         }
-        let (used, complete) = self.reader.feed(input, answers_head)?;
+        let (used, complete) = self.reader.feed(input, to_head)?;
         Ok((used, complete.and_then(|response| self.responded(response))))
     }
 
     /// Returns the response that ends with the connection.
-    pub(super) fn end(&mut self) -> Option<Answered> {
+    pub(super) fn end(&mut self) -> Option<Responded> {
         let response = self.reader.end()?;
         self.responded(response)
     }
 
-    fn responded(&mut self, response: Complete) -> Option<Answered> {
+    fn responded(&mut self, response: Complete) -> Option<Responded> {
         // A server that responds before it has the whole request may never read the rest.
         let was_sent = self.unsent < self.flights.len();
         let flight = self.flights.pop_front()?;
         let is_reusable = response.keep_alive && was_sent && self.phase == Phase::Open;
-        Some(Answered {
+        Some(Responded {
             flight,
             response,
             connect: self.connect.take(),

@@ -8,6 +8,7 @@ mod chunked;
 mod closed;
 mod connection;
 mod core;
+mod malformed;
 mod open;
 mod requests;
 mod response;

@@ -1,12 +1,8 @@
 //! A parser that finds the end of a response (RFC 9112 section 6) as bytes arrive.
 
 use super::chunked::Chunked;
+use super::malformed::{FIELDS_MAX, HEAD_BYTES_MAX, Malformed};
 use crate::record::FirstResponse;
-
-/// The most header fields of a response.
-pub(super) const FIELDS_MAX: usize = 128;
-/// The most bytes of a response's head.
-const HEAD_BYTES_MAX: usize = 64 * 1024;
 
 /// A parser of consecutive responses from the bytes of a connection.
 #[derive(Debug, Default)]
@@ -26,21 +22,6 @@ pub(super) struct Complete {
     /// True if its connection may serve another request.
     pub(super) keep_alive: bool,
     pub(super) captured: Option<Box<FirstResponse>>,
-}
-
-/// The reason why bytes are no response.
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Malformed {
-    #[error("not an HTTP response: {reason}; it begins with {begin:?}")]
-    Head { reason: String, begin: String },
-    #[error("its head is longer than {HEAD_BYTES_MAX} bytes")]
-    HeadTooLong,
-    #[error("its status is {0:03}")]
-    Status(u16),
-    #[error("its Content-Length is {0:?}")]
-    Length(String),
-    #[error("its chunks are malformed")]
-    Chunk,
 }
 
 #[derive(Debug)]
@@ -69,11 +50,11 @@ impl Reader {
     pub(super) fn feed(
         &mut self,
         input: &[u8],
-        answers_head: bool,
+        to_head: bool,
     ) -> Result<(usize, Option<Complete>), Malformed> {
         let mut used = 0;
         while self.body.is_none() {
-            let Some(head_bytes) = self.feed_head(&input[used..], answers_head)? else {
+            let Some(head_bytes) = self.feed_head(&input[used..], to_head)? else {
                 return Ok((input.len(), None));
             };
             used += head_bytes;
@@ -91,13 +72,13 @@ impl Reader {
 
     /// Parses a head; returns the bytes used of `input` once it has ended. Interim responses are
     /// skipped.
-    fn feed_head(&mut self, input: &[u8], answers_head: bool) -> Result<Option<usize>, Malformed> {
+    fn feed_head(&mut self, input: &[u8], to_head: bool) -> Result<Option<usize>, Malformed> {
         let before = self.partial.len();
         if before > 0 {
             self.partial.extend_from_slice(input);
         }
         let bytes = if before > 0 { &self.partial } else { input };
-        let Some((head_bytes, body)) = parse(bytes, answers_head)? else {
+        let Some((head_bytes, body)) = parse(bytes, to_head)? else {
             if bytes.len() > HEAD_BYTES_MAX {
                 return Err(Malformed::HeadTooLong);
             }
@@ -163,7 +144,7 @@ impl Reader {
     }
 }
 
-fn parse(input: &[u8], answers_head: bool) -> Result<Option<(usize, Body)>, Malformed> {
+fn parse(input: &[u8], to_head: bool) -> Result<Option<(usize, Body)>, Malformed> {
     let mut fields = [const { std::mem::MaybeUninit::uninit() }; FIELDS_MAX];
     let mut head = httparse::Response::new(&mut []);
     let parsed = httparse::ParserConfig::default().parse_response_with_uninit_headers(
@@ -186,7 +167,7 @@ fn parse(input: &[u8], answers_head: bool) -> Result<Option<(usize, Body)>, Malf
         return Err(Malformed::Status(status));
     }
     let fields = Fields::read(head.headers)?;
-    let framing = if answers_head || status < 200 || matches!(status, 204 | 304) {
+    let framing = if to_head || status < 200 || matches!(status, 204 | 304) {
         Framing::Length(0)
     } else {
         fields.framing()
@@ -324,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_to_head_has_no_body() {
+    fn a_response_to_head_has_no_body() {
         let head = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n";
         let (_, complete) = Reader::default().feed(head, true).expect("well-formed");
         assert_eq!(complete.expect("complete").body_bytes, 0);

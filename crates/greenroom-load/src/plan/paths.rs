@@ -174,7 +174,7 @@ fn check_server(first: &Target, target: &Target, line: usize) -> Result<(), Path
 mod tests {
     use super::*;
 
-    fn refusal(text: &str) -> String {
+    fn error_of(text: &str) -> String {
         let refused = Paths::read(text.as_bytes());
         refused.expect_err("it is wrong").to_string()
     }
@@ -199,7 +199,7 @@ mod tests {
             ("", "no URL"),
             ("# nothing\n\n", "no URL"),
         ] {
-            let message = refusal(text);
+            let message = error_of(text);
             assert!(message.contains(told), "{text:?}: {message}");
         }
         let not_text = Paths::read(&b"http://h/\n\xff\n"[..]).expect_err("no text");
@@ -212,11 +212,11 @@ mod tests {
             "http://h/\nhttp://h/{}\n",
             "x".repeat(Paths::LINE_BYTES_MAX)
         );
-        assert!(refusal(&long).starts_with("line 2 is longer than 65536 bytes"));
+        assert!(error_of(&long).starts_with("line 2 is longer than 65536 bytes"));
         let most = "weight=1000 http://h/\n".repeat(1000);
         let (_, paths) = Paths::read(most.as_bytes()).expect("just as many as allowed");
         assert_eq!(paths.turns(), Paths::TURNS_MAX);
-        let message = refusal(&format!("{most}http://h/\n"));
+        let message = error_of(&format!("{most}http://h/\n"));
         assert!(message.starts_with("line 1001: ") && message.contains("1000000"));
     }
 }

@@ -117,10 +117,10 @@ fn rates(series: &[Series]) -> Panel {
     let moments = series.iter().flat_map(|one| &one.moments);
     let values = moments
         .clone()
-        .flat_map(|moment| [moment.answered, moment.failed, moment.asked.unwrap_or(0.0)]);
+        .flat_map(|moment| [moment.responses, moment.failed, moment.asked.unwrap_or(0.0)]);
     let asked = asked(series);
     let is_one = series.len() == 1;
-    let own = |(number, one)| answered_and_failed(number, one, is_one);
+    let own = |(number, one)| responses_and_failures(number, one, is_one);
     let mut groups = match series {
         [only] => vec![vec![Entry::heading(&only.name)]],
         _ => vec![overlay::names(series)],
@@ -140,7 +140,7 @@ fn rates(series: &[Series]) -> Panel {
 
 fn rate_keys(series: &[Series]) -> Vec<Entry> {
     let any = |is: fn(&Moment) -> bool| series.iter().flat_map(|one| &one.moments).any(is);
-    let answered = if series.len() == 1 {
+    let responses = if series.len() == 1 {
         SERIES[0].light
     } else {
         INK.light
@@ -164,8 +164,8 @@ fn rate_keys(series: &[Series]) -> Vec<Entry> {
     );
     let asked = any(|moment| moment.asked.is_some()).then_some(asked);
     let failed = any(|moment| moment.failed > 0.0).then_some(failed);
-    let answered = key("answered", answered, Some(Dash::Solid), None);
-    [Some(answered), asked, failed]
+    let responses = key("responses", responses, Some(Dash::Solid), None);
+    [Some(responses), asked, failed]
         .into_iter()
         .flatten()
         .collect()
@@ -201,19 +201,19 @@ fn are_alike(one: &[(f64, f64)], other: &[(f64, f64)]) -> bool {
     pairs.all(|((_, one), (_, other))| (one - other).abs() <= other * SAME_RATE)
 }
 
-fn answered_and_failed(number: usize, series: &Series, is_one: bool) -> [Curve; 2] {
+fn responses_and_failures(number: usize, series: &Series, is_one: bool) -> [Curve; 2] {
     let look = look(number);
     let moments = series.moments.iter();
     let points: Vec<_> = moments
-        .map(|moment| (moment.seconds, moment.answered))
+        .map(|moment| (moment.seconds, moment.responses))
         .collect();
     let marks = if is_one {
         Vec::new()
     } else {
         overlay::sparse(&points, number)
     };
-    let title = format!("{} answered", series.name);
-    let answered = line(title, points, (look.colour, Dash::Solid));
+    let title = format!("{} responses", series.name);
+    let responses = line(title, points, (look.colour, Dash::Solid));
     let failures = series.moments.iter().filter(|moment| moment.failed > 0.0);
     let failed = Curve {
         title: format!("{} failed", series.name),
@@ -229,7 +229,7 @@ fn answered_and_failed(number: usize, series: &Series, is_one: bool) -> [Curve; 
         Curve {
             marks,
             shape: look.shape,
-            ..answered
+            ..responses
         },
         failed,
     ]

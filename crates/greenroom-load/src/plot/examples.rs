@@ -11,7 +11,7 @@ const SECOND: u64 = 1_000_000_000;
 
 /// The outcome of a request: its service time and latency in nanoseconds, or its failure.
 pub(super) enum Outcome {
-    Answered {
+    Responded {
         status: u16,
         service: u64,
         latency: u64,
@@ -20,7 +20,7 @@ pub(super) enum Outcome {
 }
 
 pub(super) fn good(latency: u64) -> Outcome {
-    Outcome::Answered {
+    Outcome::Responded {
         status: 200,
         service: latency,
         latency,
@@ -82,7 +82,7 @@ fn plan(name: &str) -> StreamPlan {
 
 fn duration(outcome: &Outcome) -> u64 {
     match outcome {
-        Outcome::Answered { latency, .. } => *latency,
+        Outcome::Responded { latency, .. } => *latency,
         Outcome::Failed(_, lasted) => *lasted,
     }
 }
@@ -129,7 +129,7 @@ fn collected(plan: StreamPlan, events: &[(u64, u64, Outcome)]) -> StreamMeasurem
 
 fn note(tally: &mut Tally, due: u64, done: u64, outcome: &Outcome) {
     match outcome {
-        Outcome::Answered {
+        Outcome::Responded {
             status, service, ..
         } => tally.responded(&ResponseRecord {
             status: *status,
@@ -202,7 +202,7 @@ pub(super) fn ramp(name: &str, base_ms: f64, capacity: f64) -> StreamMeasurement
         if backlog > capacity * 3.5 && random.f64() < 0.3 {
             return Outcome::Failed(FailureKind::Timeout, 3 * SECOND);
         }
-        Outcome::Answered {
+        Outcome::Responded {
             status: 200,
             service,
             latency: service + waited,
@@ -226,7 +226,7 @@ pub(super) fn stall() -> StreamMeasurement {
         let within = due % (5 * SECOND);
         let is_standing = within >= 4 * SECOND;
         let waited = if is_standing { 5 * SECOND - within } else { 0 };
-        Outcome::Answered {
+        Outcome::Responded {
             status: 200,
             service: 100_000,
             latency: 100_000 + waited,
@@ -240,7 +240,7 @@ pub(super) fn shedding() -> StreamMeasurement {
     open("shedding", vec![phase(300.0, 300.0, 12)], move |due| {
         let is_over = (4..8).contains(&(due / SECOND));
         let service = spread(&mut random, 2.0);
-        Outcome::Answered {
+        Outcome::Responded {
             status: if is_over { 503 } else { 200 },
             service,
             latency: service,

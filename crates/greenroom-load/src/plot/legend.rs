@@ -4,8 +4,8 @@ use plotters::style::RGBColor;
 use plotters::style::text_anchor::{HPos, VPos};
 
 use super::canvas::{Line, Marks, Stroke, UNITS};
+use super::drawing::{Area, Drawn, FONT, MARGIN, WIDTH, font, text_width, units};
 use super::look::{Dash, INK, Shape};
-use super::panel::{Area, Drawn, FONT, MARGIN, WIDTH, font, text_width, units};
 use super::text::shortened;
 
 /// The most characters of a series' name.

@@ -9,6 +9,7 @@ mod against_rate;
 mod against_time;
 mod axis;
 mod canvas;
+mod drawing;
 mod legend;
 mod look;
 mod overlay;

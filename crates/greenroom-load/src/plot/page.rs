@@ -122,7 +122,7 @@ fn limit(limit: Limit) -> &'static str {
 fn warnings(measurement: &Measurement) -> Vec<String> {
     let mut warnings = Vec::new();
     if measurement.gave_up {
-        warnings.push("The run gave up, because nothing answered.".to_owned());
+        warnings.push("The run gave up, because nothing responded.".to_owned());
     }
     if measurement.interrupted {
         warnings.push("The run was interrupted; this is what there was until then.".to_owned());
@@ -157,9 +157,9 @@ impl<'a> Stream<'a> {
 fn facts(stream: &StreamMeasurement) -> Vec<(&'static str, String)> {
     let (tally, counts) = (&stream.tally, &stream.tally.counts);
     let mut facts = vec![
-        ("Answers", grouped(tally.responses())),
+        ("Responses", grouped(tally.responses())),
         ("Failures", grouped(tally.failures.total())),
-        ("Answers per second", rate(stream.requests_per_second())),
+        ("Responses per second", rate(stream.requests_per_second())),
         ("Duration", duration(stream.elapsed)),
     ];
     if let Pace::Open(schedule) = &stream.plan.pace {
@@ -168,8 +168,8 @@ fn facts(stream: &StreamMeasurement) -> Vec<(&'static str, String)> {
         facts.push(("Sent more than 1 ms late", grouped(counts.late())));
     }
     let others = [
-        ("Answers not 2xx", tally.not_2xx()),
-        ("Answers of another length", counts.other_length),
+        ("Responses not 2xx", tally.not_2xx()),
+        ("Responses of another length", counts.other_length),
         ("Unfinished at the end", stream.unfinished),
     ];
     let others = others.into_iter().filter(|(_, count)| *count > 0);
@@ -301,7 +301,7 @@ fn figures(measurement: &Measurement) -> Vec<Figure> {
         Figure {
             title: "Response time and rate against time",
             caption: "Each point stands for one interval of the run; where a line breaks, nothing \
-                was answered.",
+                got its response.",
             svg: super::against_time(&series),
         },
         Figure {

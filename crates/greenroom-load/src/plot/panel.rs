@@ -1,21 +1,16 @@
 //! One picture with its title, legend and axes; and several of them as one SVG document.
 
-use std::convert::Infallible;
-
 use plotters::chart::ChartBuilder;
-use plotters::coord::Shift;
-use plotters::drawing::{DrawingArea, DrawingAreaErrorKind, IntoDrawingArea};
-use plotters::style::text_anchor::{HPos, Pos, VPos};
+use plotters::drawing::IntoDrawingArea;
+use plotters::style::text_anchor::{HPos, VPos};
 use plotters::style::{Color, FontStyle, RGBColor, ShapeStyle, TextStyle};
 
 use super::axis::Axis;
 use super::canvas::{Canvas, Line, Marks, Stroke, UNITS, escaped};
+use super::drawing::{Area, Drawn, FONT, MARGIN, WIDTH, font, units};
 use super::legend::Legend;
 use super::look::{Dash, FINE_GRID, GRID, INK, PAPER, SOFT, Shape};
 
-/// Width of a picture; all lengths here are in units.
-pub(super) const WIDTH: u32 = 720 * UNITS;
-pub(super) const MARGIN: u32 = 16 * UNITS;
 const TITLE_HEIGHT: u32 = 27 * UNITS;
 const CHART_HEIGHT: u32 = 300 * UNITS;
 const GAP: u32 = 20 * UNITS;
@@ -25,10 +20,6 @@ const Y_LABELS: u32 = 74 * UNITS;
 /// The right margin; it keeps the last tick's label inside.
 const RIGHT: u32 = 22 * UNITS;
 const TITLE_FONT: u32 = 17 * UNITS;
-pub(super) const FONT: u32 = 13 * UNITS;
-
-pub(super) type Area<'a> = DrawingArea<Canvas<'a>, Shift>;
-pub(super) type Drawn = Result<(), DrawingAreaErrorKind<Infallible>>;
 
 /// A picture.
 #[derive(Debug)]
@@ -182,12 +173,6 @@ fn note(area: &Area<'_>, text: &str) -> Drawn {
     area.draw_text(text, &style, (units(width / 2), units(height / 2)))
 }
 
-pub(super) fn font(size: u32, colour: &RGBColor, across: HPos, along: VPos) -> TextStyle<'_> {
-    TextStyle::from(("sans-serif", size))
-        .color(colour)
-        .pos(Pos::new(across, along))
-}
-
 fn bold(style: TextStyle<'_>) -> TextStyle<'_> {
     let TextStyle { font, color, pos } = style;
     TextStyle {
@@ -199,21 +184,4 @@ fn bold(style: TextStyle<'_>) -> TextStyle<'_> {
 
 fn line(colour: RGBColor, width: u32) -> ShapeStyle {
     colour.stroke_width(width)
-}
-
-/// Converts a length to a coordinate.
-pub(super) fn units(length: u32) -> i32 {
-    length.try_into().unwrap_or(i32::MAX)
-}
-
-/// Estimates the width of a text: fonts differ, so a little more than the usual ones take.
-pub(super) fn text_width(text: &str) -> u32 {
-    let percent = |character: char| match character {
-        'f' | 'i' | 'j' | 'l' | 'r' | 't' | ' '..='/' | ':' | ';' | '|' => 34,
-        'A'..='Z' | 'm' | 'w' => 74,
-        ascii if ascii.is_ascii() => 57,
-        _ => 100,
-    };
-    let em = text.chars().map(percent).sum::<u32>();
-    em * FONT / 100
 }

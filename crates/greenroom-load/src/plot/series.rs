@@ -37,7 +37,7 @@ pub struct Moment {
     /// The rate that an open loop's schedule asked for, as long as that lasts.
     pub asked: Option<f64>,
     /// The rate of responses, with any status.
-    pub answered: f64,
+    pub responses: f64,
     /// The rate of failures and of responses with a status of 400 or above.
     pub failed: f64,
     /// Latency of the requests that ended in the interval; `None` without any.
@@ -170,7 +170,7 @@ fn moment<'a>(
     Moment {
         seconds: middle.as_secs_f64(),
         asked: schedule.map(|schedule| schedule.rate_at(middle)),
-        answered: per_second(sum(|point| point.good + point.bad)),
+        responses: per_second(sum(|point| point.good + point.bad)),
         failed: per_second(sum(|point| point.bad + point.failed)),
         latency: joined(points),
     }

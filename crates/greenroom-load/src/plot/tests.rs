@@ -161,7 +161,7 @@ fn a_ramp_shows_response_times_at_the_rates_that_were_asked_for() {
 /// Shows a response that comes 20 s after the schedule's end: it belongs to the rate of its
 /// intended time.
 #[test]
-fn what_is_answered_after_a_ramp_is_no_cliff_at_its_end() {
+fn responses_after_a_ramp_are_no_cliff_at_its_end() {
     let second = 1_000_000_000;
     let late = open("late", vec![phase(0.0, 100.0, 10)], |due| {
         let is_late = (5 * second..6 * second).contains(&due);

@@ -92,9 +92,9 @@ impl FailureKind {
             Self::Tls => "TLS failed; --insecure accepts any certificate, --ca trusts one more",
             Self::Handshake => "the server speaks another protocol, or refused to open it",
             Self::Reset => "the server reset the connection",
-            Self::ClosedEarly => "the server closed the connection before its answer was whole",
-            Self::Malformed => "what came back is no answer of this protocol",
-            Self::Timeout => "no whole answer came in time (-s)",
+            Self::ClosedEarly => "the server closed the connection before its response was whole",
+            Self::Malformed => "what came back is no response of this protocol",
+            Self::Timeout => "no whole response came in time (-s)",
             Self::NeverSent => {
                 "their time came, but until the schedule's end no connection was free: allow more \
                 (-c), or ask for less"

@@ -10,8 +10,8 @@ mod times;
 
 pub use by_rate::ByRate;
 pub use failure::{FailureKind, Failures};
-pub use recorder::{FirstResponse, RequestRecord, ResponseRecord};
-pub use tally::{Counts, Tally};
+pub use recorder::{FirstResponse, RequestRecord};
+pub use tally::{Counts, ResponseRecord, Tally};
 pub use timeline::{Point, Timeline};
 pub use times::Times;
 

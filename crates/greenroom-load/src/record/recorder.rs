@@ -4,27 +4,7 @@ use std::mem;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError};
 use std::sync::{Arc, OnceLock};
 
-use super::{ByRate, FailureKind, Tally};
-
-/// A response that was received in full. Times are nanoseconds since the run began.
-#[derive(Clone, Copy, Debug)]
-pub struct ResponseRecord {
-    /// The status; 200 for a WebSocket's message.
-    pub status: u16,
-    /// The time at which the request was due; in a closed loop the begin of its connecting or
-    /// sending.
-    pub intended: u64,
-    /// The time at which it was sent.
-    pub sent: u64,
-    /// The time of the response's first byte.
-    pub first_byte: u64,
-    /// The time of the response's last byte.
-    pub done: u64,
-    /// The duration of connecting, if the request is the first of its connection.
-    pub connect: Option<u64>,
-    /// Bytes of its body.
-    pub body_bytes: u64,
-}
+use super::{ByRate, FailureKind, ResponseRecord, Tally};
 
 /// The times of one request, for ab's `-g`. Times are nanoseconds.
 #[derive(Clone, Copy, Debug)]

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{FailureKind, Failures, ResponseRecord, Times};
+use super::{FailureKind, Failures, Times};
 
 /// The statuses that can be told apart; the grammar allows any three digits.
 const STATUSES: std::ops::Range<u16> = 100..1000;
@@ -35,6 +35,26 @@ pub struct Tally {
     statuses: Box<[u64]>,
 }
 
+/// A response that was received in full. Times are nanoseconds since the run began.
+#[derive(Clone, Copy, Debug)]
+pub struct ResponseRecord {
+    /// The status; 200 for a WebSocket's message.
+    pub status: u16,
+    /// The time at which the request was due; in a closed loop the begin of its connecting or
+    /// sending.
+    pub intended: u64,
+    /// The time at which it was sent.
+    pub sent: u64,
+    /// The time of the response's first byte.
+    pub first_byte: u64,
+    /// The time of the response's last byte.
+    pub done: u64,
+    /// The duration of connecting, if the request is the first of its connection.
+    pub connect: Option<u64>,
+    /// Bytes of its body.
+    pub body_bytes: u64,
+}
+
 /// Counters of requests, connections and bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
@@ -49,7 +69,7 @@ pub struct Counts {
     pub late_by_generator: u64,
     /// Connections that were established.
     pub connections: u64,
-    /// Requests answered on a connection that had served one before.
+    /// Responses on a connection that had served one before.
     pub reused: u64,
     /// Responses of another length than the first one's, where that counts.
     pub other_length: u64,
@@ -151,7 +171,7 @@ impl Tally {
             .filter(|(_, count)| *count > 0)
     }
 
-    /// Returns the number of requests that were answered, with any status.
+    /// Returns the number of requests that got a response, with any status.
     #[must_use]
     pub fn responses(&self) -> u64 {
         self.good.count() + self.bad.count()
@@ -166,7 +186,7 @@ impl Tally {
             .sum()
     }
 
-    /// Returns the number of requests that ended: answered or failed.
+    /// Returns the number of requests that ended, with a response or a failure.
     #[must_use]
     pub fn ended(&self) -> u64 {
         self.responses() + self.failures.total()

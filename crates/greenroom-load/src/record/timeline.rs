@@ -28,9 +28,9 @@ pub struct Point {
     pub due: u64,
     /// Requests sent.
     pub sent: u64,
-    /// Requests answered with a status below 400.
+    /// Responses with a status below 400.
     pub good: u64,
-    /// Requests answered with another status.
+    /// Responses with another status.
     pub bad: u64,
     /// Requests that failed.
     pub failed: u64,

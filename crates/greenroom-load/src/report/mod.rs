@@ -14,7 +14,7 @@
 //!
 //! # Meaning of the numbers
 //!
-//! - **Complete requests**: requests that were answered in full, with any status.
+//! - **Complete requests**: requests that got a response in full, with any status.
 //! - **Failed requests**: requests without a response, and responses of another length than the
 //!   first one's (unless lengths may vary).
 //! - **Requests per second**: complete requests by the time from the run's begin to the stream's

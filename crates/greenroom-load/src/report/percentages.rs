@@ -7,7 +7,7 @@ use crate::record::Times;
 use crate::run::Measurement;
 
 /// Writes a header and the rows 0 to 100, in milliseconds with three decimals; only the header when
-/// nothing was answered.
+/// no request got a response.
 ///
 /// # Errors
 /// Those of `out`.
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_answered_leaves_the_header() {
+    fn no_responses_leave_the_header() {
         let run = sample::measurement(vec![sample::stream("http://host/")]);
         assert_eq!(sample::text_of(|out| write(out, &run)).lines().count(), 1);
     }

@@ -5,7 +5,7 @@ use crate::run::Progress;
 
 /// Formats one line, without a line's end, for an interval of a stream: its end, responses per
 /// second, median and 99th percentile of the latency, and the number of requests that failed or
-/// were answered with 5xx. An interval without a response has no latency.
+/// got 5xx. An interval without a response has no latency.
 ///
 /// ```text
 ///    12.0 s     1000/s  p50 0.082 ms  p99 0.310 ms  0 errors

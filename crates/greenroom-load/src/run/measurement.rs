@@ -15,7 +15,7 @@ pub struct Measurement {
     pub elapsed: Duration,
     /// True if it was ended early.
     pub interrupted: bool,
-    /// True if it gave up, because nothing answered at all.
+    /// True if it gave up, because nothing responded at all.
     pub gave_up: bool,
     /// The streams in the plan's order; at least one.
     pub streams: Vec<StreamMeasurement>,

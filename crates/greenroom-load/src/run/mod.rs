@@ -63,7 +63,7 @@ pub struct Progress<'a> {
     pub interval: &'a Tally,
     /// Requests sent since the run began.
     pub sent: u64,
-    /// Requests answered or failed since the run began.
+    /// Requests that got a response or failed since the run began.
     pub ended: u64,
 }
 

@@ -22,7 +22,7 @@ use crate::record::{FailureKind, FirstResponse};
 const MESSAGE_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Bytes read at once from a connection; there may be thousands of connections.
 const READ_BYTES: usize = 16 * 1024;
-/// The time that the server has to answer a close frame.
+/// The time that the server has to reply to a close frame.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 /// The status of a message, which counts as a response that is well.
 const STATUS: u16 = 200;

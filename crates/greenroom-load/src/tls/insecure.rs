@@ -8,7 +8,7 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{DigitallySignedStruct, Error, SignatureScheme};
 
 /// Accepts any certificate, expired, self-signed or of another name: a party in the middle can read
-/// and answer.
+/// and write.
 ///
 /// It is for load on servers with test certificates, and used with `TlsOptions::insecure` only. The
 /// handshake's signature is still checked, so the work that a handshake costs is the same.

@@ -1,4 +1,4 @@
-//! Bodies in both directions: as they come, with back-pressure, with trailers, and cut off.
+//! Bodies in both directions: as they come, with back-pressure, with trailers, and aborted.
 
 use std::sync::Arc;
 

@@ -119,7 +119,7 @@ async fn an_upstream_that_does_not_take_the_body_is_504() {
 }
 
 #[tokio::test]
-async fn a_body_that_pauses_too_long_is_cut_off() {
+async fn a_body_that_pauses_too_long_is_aborted() {
     within(async {
         let upstream = Scripted::start(|_, mut stream| async move {
             head(&mut stream).await;

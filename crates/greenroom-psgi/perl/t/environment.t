@@ -12,7 +12,7 @@ use FindBin;
 my @loaded = ($0, __FILE__, $FindBin::Bin, $ENV{PLACK_ENV}, scalar @ARGV, __PACKAGE__);
 sub show { [ 200, [], [ join "\n", @_ ] ] }
 sub read_all { my $in = shift; my ($all, $piece) = ('', ''); $all .= $piece while $in->read($piece, 1000); $all }
-my %answer = (
+my %response = (
     env => sub { my $env = shift; show(map { "$_=" . (defined $env->{$_} ? $env->{$_} : 'undef') } sort keys %$env) },
     loaded => sub { show(@loaded) },
     version => sub { show(@{ $_[0]{'psgi.version'} }) },
@@ -28,7 +28,7 @@ my %answer = (
     harakiri => sub { $_[0]{'psgix.harakiri.commit'} = 1; show('harakiri') },
     leave => sub { exit 3 },
 );
-sub { my $env = shift; my ($name) = $env->{PATH_INFO} =~ m{/(.*)}; $answer{$name}->($env) };
+sub { my $env = shift; my ($name) = $env->{PATH_INFO} =~ m{/(.*)}; $response{$name}->($env) };
 APP
 my $front  = Front->start(source => $source, arguments => [ '--env', 'deployment', '--multiprocess' ]);
 my $worker = $front->worker;
@@ -71,7 +71,7 @@ isnt $worker->get('/random')->{body}, $other->get('/random')->{body}, 'workers h
     my $second_link = $worker->connect('L');
     $io[1]->send_raw("two\n");
     my $id = $worker->ask('/io', kind => 2, rest => pack 'N', 2);
-    is_deeply [ @{ $worker->reply }{qw(type id)} ], [ 'e', $id ], 'an answer over the io connection needs no other';
+    is_deeply [ @{ $worker->reply }{qw(type id)} ], [ 'e', $id ], 'a response over the io connection needs no other';
     $io[1]->fill(5);
     is $io[1]{in}, "raw: two\n";
     is $io[1]->fill(5), 0, 'it ends with the request';

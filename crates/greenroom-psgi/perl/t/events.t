@@ -26,7 +26,7 @@ package main;
 our @log;
 my $writer;
 my %kept;
-my %answer = (
+my %response = (
     now   => sub { [ 200, [], [ $_[0]{'psgi.nonblocking'} ] ] },
     later => sub { my $q = $_[0]{QUERY_STRING}; sub { my $r = shift; timer(0.05, sub { $r->([ 200, [], [ $q ] ]) }) } },
     hold  => sub { my $q = $_[0]{QUERY_STRING}; sub { $kept{$q} = shift } },
@@ -43,13 +43,13 @@ my %answer = (
     unpolled => sub { sub { my $w = $_[0]->([ 200, [] ]); $w->poll_cb(sub { my $w = shift; $w->write('once'); $w->poll_cb(undef); timer(0.05, sub { $w->close }) }) } },
     lines => sub { [ 200, [], Lines->new(map { $_ x 50_000 } 'a' .. 'j') ] },
     log   => sub { my $log = join ' ', splice @log; [ 200, [], [ $log ] ] },
-    cleanup => sub { push @{ $_[0]{'psgix.cleanup.handlers'} }, sub { push @log, 'cleaned' }; sub { my $r = shift; timer(0.01, sub { push @log, 'answers'; $r->([ 200, [], [ 'clean' ] ]) }) } },
+    cleanup => sub { push @{ $_[0]{'psgix.cleanup.handlers'} }, sub { push @log, 'cleaned' }; sub { my $r = shift; timer(0.01, sub { push @log, 'responds'; $r->([ 200, [], [ 'clean' ] ]) }) } },
     long  => sub { [ 200, [], [ 'l' x 200_000 ] ] },
     io    => sub { my $io = $_[0]{'psgix.io'}; sub { my $r = shift; timer(0.01, sub { my $kept = $r; syswrite $io, "raw\n" }) } },
     harakiri => sub { $_[0]{'psgix.harakiri.commit'} = 1; [ 200, [], [ '' ] ] },
 );
 END { warn "END was run\n" }
-sub { my $env = shift; my ($name) = $env->{PATH_INFO} =~ m{/(.*)}; $answer{$name}->($env) };
+sub { my $env = shift; my ($name) = $env->{PATH_INFO} =~ m{/(.*)}; $response{$name}->($env) };
 APP
 
 my ($front, $worker);
@@ -75,16 +75,16 @@ sub take {
     return;
 }
 
-sub answers_come_later {
+sub responses_come_later {
     is $worker->get('/now')->{body}, 1, 'psgi.nonblocking';
     $worker->ask("/later?$_") for 1 .. 50;
-    my (%waits, %answers);
+    my (%waits, %responses);
     for (1 .. 100) {
         my $reply = $worker->reply;
-        $reply->{type} eq 'w' ? $waits{ $reply->{id} }++ : ($answers{ $reply->{id} } = $reply->{body});
+        $reply->{type} eq 'w' ? $waits{ $reply->{id} }++ : ($responses{ $reply->{id} } = $reply->{body});
     }
     is keys %waits, 50;
-    is_deeply [ map { $answers{$_} } sort { $a <=> $b } keys %answers ], [ 1 .. 50 ], 'fifty wait at once';
+    is_deeply [ map { $responses{$_} } sort { $a <=> $b } keys %responses ], [ 1 .. 50 ], 'fifty wait at once';
 
     my $held = $worker->ask('/hold?a');
     is $worker->reply->{type}, 'w';
@@ -94,13 +94,13 @@ sub answers_come_later {
     return;
 }
 
-sub lost_answers_are_500 {
+sub lost_responses_are_500 {
     my $id = $worker->ask('/hold?b');
     is $worker->reply->{type}, 'w';
     $worker->ask('/drop?b');
     my ($lost) = grep { $_->{id} == $id } frames_are('rr');
     is $lost->{status}, 500, 'a responder that is let go of';
-    ok $front->logged(qr{GET /hold: the application let go of its responder without an answer}), 'it is logged';
+    ok $front->logged(qr{GET /hold: the application let go of its responder without a response}), 'it is logged';
 
     $worker->ask('/dies_later');
     my (undef, $died) = frames_are('wr');
@@ -172,7 +172,7 @@ sub the_rest_works {
 
     $worker->ask('/cleanup');
     is((frames_are('wr'))[1]{body}, 'clean');
-    log_is('answers cleaned', 'cleanup comes after the answer');
+    log_is('responds cleaned', 'cleanup comes after the response');
 
     my $io = $worker->connect('I', pack 'N', 9);
     $worker->ask('/io', kind => 2, rest => pack 'N', 9);
@@ -210,8 +210,8 @@ for my $name (@ARGV ? @ARGV : sort keys %loops) {
             $front  = Front->start(source => "package main; $timer\n$app");
             $worker = $front->worker;
             is $worker->{mode}, $mode;
-            answers_come_later();
-            lost_answers_are_500();
+            responses_come_later();
+            lost_responses_are_500();
             streams_flow();
             streams_break_off();
             the_rest_works();
@@ -235,7 +235,7 @@ APP
     is $worker->{mode}, 'blocking';
     is $worker->get('/mode')->{body}, 'blocking';
     $worker->ask('/');
-    my (undef, $late) = frames_are('wr', 'the answer comes');
+    my (undef, $late) = frames_are('wr', 'the response comes');
     is $late->{body}, 'late';
     is $worker->get('/mode')->{body}, 'event', 'and psgi.nonblocking is true from then on';
 }

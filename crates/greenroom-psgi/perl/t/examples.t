@@ -18,7 +18,7 @@ sub example {
         subtest $name => sub {
             my $front  = Front->start(file => "$examples/$name.psgi");
             my $worker = $front->worker;
-            is $worker->{answer_type}, 'R' or diag $worker->{mode};
+            is $worker->{response_type}, 'R' or diag $worker->{mode};
             $check->($worker);
             is $front->log_text, '', 'nothing is complained of';
         };

@@ -14,7 +14,7 @@ use strict; use warnings;
 my @log;
 package Endless { sub new { bless [] } sub getline { 'x' x 10_000 } sub close { push @log, 'closed' } }
 package main;
-my %answer = (
+my %response = (
     name  => sub { push @log, $_[0]{QUERY_STRING}; [ 200, [], [ $_[0]{QUERY_STRING} ] ] },
     slow  => sub { push @log, 'slow'; select undef, undef, undef, 0.05; [ 200, [], [ 'slow' ] ] },
     wait_for => sub { my $file = $_[0]{QUERY_STRING}; do { select undef, undef, undef, 0.01 } until -e $file; [ 200, [], [ 'waited' ] ] },
@@ -24,7 +24,7 @@ my %answer = (
     endless => sub { [ 200, [], Endless->new ] },
     polled  => sub { sub { my $w = $_[0]->([ 200, [] ]); $w->poll_cb(sub { $_[0]->write('p' x 100_000) }) } },
 );
-sub { my $env = shift; my ($name) = $env->{PATH_INFO} =~ m{/(.*)}; $answer{$name}->($env) };
+sub { my $env = shift; my ($name) = $env->{PATH_INFO} =~ m{/(.*)}; $response{$name}->($env) };
 APP
 my $worker = $front->worker;
 

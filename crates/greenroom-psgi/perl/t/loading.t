@@ -23,7 +23,7 @@ for my $case (
     my ($name, $source, $message) = @$case;
     my $front  = Front->start(source => $source);
     my $worker = $front->worker;
-    is $worker->{answer_type}, 'X', "$name: the worker says so";
+    is $worker->{response_type}, 'X', "$name: the worker says so";
     like $worker->{mode}, $message;
     is_deeply [ $front->{zygote}->next ], [ 'e', pack 'NN', 1, 2 << 8 ], 'and ends with status 2';
 
@@ -38,7 +38,7 @@ sub body_of {
     my (%of) = @_;
     my $front  = Front->start(%of);
     my $worker = $front->worker;
-    is $worker->{answer_type}, 'R' or diag $worker->{mode};
+    is $worker->{response_type}, 'R' or diag $worker->{mode};
     return $worker->get('/')->{body};
 }
 

@@ -22,18 +22,18 @@ for my $loop ('', 'use AnyEvent;') {
     my $front  = Front->start(source => "$loop $app");
     my $worker = $front->worker;
     my $index  = 0;
-    diag $worker->{mode} if $worker->{answer_type} ne 'R';
+    diag $worker->{mode} if $worker->{response_type} ne 'R';
     Plack::Test::Suite->runtests(sub {
         my ($name, $client) = @_;
         my $number = $index++;
         subtest "$worker->{mode}: $name" => sub {
-            $client->(sub { answer_of($worker, $_[0], $number) });
+            $client->(sub { response_of($worker, $_[0], $number) });
         };
     });
 }
 done_testing;
 
-sub answer_of {
+sub response_of {
     my ($worker, $request, $number) = @_;
     my $env = HTTP::Message::PSGI::req_to_psgi($request);
     my %strings = map { $_ => $env->{$_} } grep { defined $env->{$_} && (/\A[A-Z]/ || $_ eq 'psgi.url_scheme') } keys %$env;

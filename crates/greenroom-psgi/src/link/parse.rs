@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_may_have_no_headers() {
+    fn a_response_may_have_no_headers() {
         let head = head(204, FINAL, b"").expect("it is well formed");
         assert!(head.headers.is_empty());
     }

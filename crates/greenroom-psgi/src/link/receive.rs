@@ -91,7 +91,10 @@ fn receive(
         b'i' => match fields.head(INFORMATIONAL)? {
             Ok(head) => entry.informational.push(head),
             Err(malformed) => {
-                tracing::warn!(%malformed, "an informational answer that HTTP forbids is dropped");
+                tracing::warn!(
+                    %malformed,
+                    "an informational response that HTTP forbids is dropped"
+                );
             }
         },
         unknown => return Err(BadFrame::Kind(unknown)),

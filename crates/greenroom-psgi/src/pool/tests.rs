@@ -51,7 +51,7 @@ fn send(pool: &Arc<Pool>) -> Option<u32> {
     }
 }
 
-fn answer(pool: &Pool, key: u32, busy: Duration) {
+fn respond(pool: &Pool, key: u32, busy: Duration) {
     release(pool, key, Phase::Served, busy);
 }
 
@@ -77,7 +77,7 @@ fn change(pool: &Pool, mut phase: Phase, to: Phase) {
 fn prove_short(pool: &Arc<Pool>) {
     for _ in 0..64 {
         let key = send(pool).expect("a worker is free");
-        answer(pool, key, SHORT);
+        respond(pool, key, SHORT);
     }
 }
 
@@ -94,7 +94,7 @@ fn an_unknown_application_gets_one_request_at_a_time() {
     let pool = with_workers(0..2, |builder| builder);
     assert_eq!((send(&pool), send(&pool)), (Some(0), Some(1)));
     assert_eq!(send(&pool), None);
-    answer(&pool, 1, SHORT);
+    respond(&pool, 1, SHORT);
     assert_eq!(send(&pool), Some(1));
 }
 
@@ -104,7 +104,7 @@ fn one_that_has_proven_short_is_sent_runs_ahead_until_one_is_long() {
     prove_short(&pool);
     let sent = std::iter::repeat_with(|| send(&pool)).take_while(Option::is_some);
     assert_eq!(sent.count(), DEPTH_MAX as usize);
-    answer(&pool, 0, Duration::from_millis(50));
+    respond(&pool, 0, Duration::from_millis(50));
     assert_eq!(pool.status().short_routes, 0);
     assert_eq!(send(&pool), None);
 }
@@ -119,7 +119,7 @@ fn what_may_be_long_has_a_worker_for_itself() {
     };
     run.sent();
     assert_eq!(send(&pool), None);
-    answer(&pool, 0, SHORT);
+    respond(&pool, 0, SHORT);
     assert_eq!(send(&pool), Some(0));
     assert!(matches!(
         pool.acquire(from_anybody(unknown)),
@@ -149,11 +149,11 @@ async fn the_queue_is_served_in_order() {
     let pool = with_workers(0..1, |builder| builder);
     assert_eq!(send(&pool), Some(0));
     let (first, mut second) = (ticket(&pool), tokio_test_task(ticket(&pool)));
-    answer(&pool, 0, SHORT);
+    respond(&pool, 0, SHORT);
     let run = first.await.expect("its turn came in time");
     assert_eq!(second.try_recv().err(), Some(TryRecvError::Empty));
     run.sent();
-    answer(&pool, 0, SHORT);
+    respond(&pool, 0, SHORT);
     second
         .await
         .expect("the task goes on")
@@ -174,7 +174,7 @@ async fn who_leaves_the_queue_gives_its_turn_to_the_next() {
     assert_eq!(send(&pool), Some(0));
     let (left, called, next) = (ticket(&pool), ticket(&pool), ticket(&pool));
     drop(left);
-    answer(&pool, 0, SHORT);
+    respond(&pool, 0, SHORT);
     drop(called);
     next.await.expect("its turn came in time").sent();
     assert_eq!(pool.loads()[0].running, 1);
@@ -194,7 +194,7 @@ fn a_full_queue_and_a_long_wait_are_refused() {
         builder.queue_wait_max(Duration::from_secs(1))
     });
     assert_eq!(send(&pool), Some(0));
-    answer(&pool, 0, Duration::from_secs(2));
+    respond(&pool, 0, Duration::from_secs(2));
     assert_eq!(send(&pool), Some(0));
     let Admission::Rejected(rejected) = acquire(&pool) else {
         panic!("it would wait for two seconds")
@@ -215,7 +215,7 @@ async fn a_draining_worker_gets_nothing_and_tells_when_it_is_idle() {
     pool.changed().await;
     assert_eq!(send(&pool), Some(1));
     assert_eq!(send(&pool), None);
-    answer(&pool, 0, SHORT);
+    respond(&pool, 0, SHORT);
     pool.changed().await;
     assert_eq!(pool.loads()[0].running, 0);
     assert_eq!(send(&pool), None);
@@ -226,7 +226,7 @@ async fn a_worker_that_has_served_enough_is_told_of_once() {
     let pool = with_workers(0..1, |builder| builder.max_requests(2));
     for _ in 0..2 {
         assert_eq!(send(&pool), Some(0));
-        answer(&pool, 0, SHORT);
+        respond(&pool, 0, SHORT);
     }
     pool.changed().await;
     assert_eq!(pool.loads()[0].served, 2);

@@ -158,8 +158,8 @@ async fn ask(socket: &Path) {
         out.extend_from_slice(environment);
     });
     link.write_all(&request).await.expect("the worker reads");
-    let answer = Frames::new(link).next().await.expect("it is a frame");
-    assert_eq!(answer.expect("it answers").kind, b'r');
+    let response = Frames::new(link).next().await.expect("it is a frame");
+    assert_eq!(response.expect("it responds").kind, b'r');
 }
 
 #[tokio::test]

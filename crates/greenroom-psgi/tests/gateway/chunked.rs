@@ -10,7 +10,7 @@ const MIDDLEWARE: &str = r"
     use strict; use warnings;
     use Plack::Middleware::Chunked;
     my $path = $0;
-    my %answers = (
+    my %responses = (
         '/list'    => sub { [200, ['Content-Type' => 'text/plain'], ['one ', '', 'two']] },
         '/long'    => sub { [200, [], [('0123456789') x 50_000]] },
         '/file'    => sub { open my $file, '<', $path or die; [200, [], $file] },
@@ -23,7 +23,7 @@ const MIDDLEWARE: &str = r"
         '/empty'   => sub { [204, [], []] },
         '/length'  => sub { [200, ['Content-Length' => 5], ['hello']] },
     );
-    Plack::Middleware::Chunked->wrap(sub { $answers{$_[0]{PATH_INFO}}->($_[0]) });
+    Plack::Middleware::Chunked->wrap(sub { $responses{$_[0]{PATH_INFO}}->($_[0]) });
 ";
 
 #[tokio::test]
@@ -40,9 +40,9 @@ async fn the_middleware_changes_no_body() {
             ("/length", String::from("hello")),
         ];
         for (path, body) in cases {
-            let answer = rig.get(path).await;
-            assert!(answer.status().is_success(), "{path}: {answer:?}");
-            assert_eq!(text(&answer), body, "{path}");
+            let response = rig.get(path).await;
+            assert!(response.status().is_success(), "{path}: {response:?}");
+            assert_eq!(text(&response), body, "{path}");
         }
         assert_eq!(rig.get("/empty").await.status(), StatusCode::NO_CONTENT);
         rig.end().await;
@@ -95,19 +95,19 @@ async fn what_is_not_chunked_is_refused_with_what_to_do() {
             ("/said-chunked", "without that header it is sent as it is"),
             ("/gzip", "the transfer coding \"gzip\""),
         ] {
-            let answer = rig.get(path).await;
-            assert_eq!(answer.status(), StatusCode::INTERNAL_SERVER_ERROR);
+            let response = rig.get(path).await;
+            assert_eq!(response.status(), StatusCode::INTERNAL_SERVER_ERROR);
             let line = log::line(path, "HTTP forbids").await;
             assert!(line.contains("ERROR psgi: "), "{line}");
             assert!(line.contains(told), "{line}");
         }
         let ask = b"GET /streamed-wrongly HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
-        let answer = rig.exchange(ask).await;
+        let response = rig.exchange(ask).await;
         assert!(
-            answer.contains("hello") && !answer.ends_with("0\r\n\r\n"),
-            "{answer}"
+            response.contains("hello") && !response.ends_with("0\r\n\r\n"),
+            "{response}"
         );
-        log::line("/streamed-wrongly", "an answer is broken off").await;
+        log::line("/streamed-wrongly", "a response is broken off").await;
         rig.end().await;
     })
     .await;

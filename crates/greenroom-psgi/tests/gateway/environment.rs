@@ -11,9 +11,9 @@ pub(crate) const APP: &str = r#"
 "#;
 
 async fn told(rig: &Rig, request: &str) -> String {
-    let answer = rig.exchange(request.as_bytes()).await;
-    assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
-    answer
+    let response = rig.exchange(request.as_bytes()).await;
+    assert!(response.starts_with("HTTP/1.1 200 "), "{response}");
+    response
 }
 
 #[tokio::test]
@@ -87,8 +87,8 @@ async fn connect_never_reaches_an_application() {
     within(async {
         let rig = Rig::serve(APP).await;
         let request = "CONNECT a:80 HTTP/1.1\r\nHost: a:80\r\n\r\n";
-        let answer = rig.exchange(request.as_bytes()).await;
-        assert!(answer.starts_with("HTTP/1.1 501 "), "{answer}");
+        let response = rig.exchange(request.as_bytes()).await;
+        assert!(response.starts_with("HTTP/1.1 501 "), "{response}");
         rig.end().await;
     })
     .await;
@@ -123,10 +123,10 @@ async fn nothing_is_smuggled_past_the_front() {
                 400,
             ),
         ] {
-            let answer = rig.exchange(request.as_bytes()).await;
+            let response = rig.exchange(request.as_bytes()).await;
             assert!(
-                answer.starts_with(&format!("HTTP/1.1 {status} ")),
-                "{request}: {answer}"
+                response.starts_with(&format!("HTTP/1.1 {status} ")),
+                "{request}: {response}"
             );
         }
         rig.end().await;

@@ -17,16 +17,16 @@ const CLEANUP: &str = r#"
             sub { $touch->('begun'); select undef, undef, undef, 0.01 until -e "$base.go" },
             sub { die "on purpose\n" },
             sub { $touch->('done') };
-        [200, [], ['answered']];
+        [200, [], ['served']];
     };
 "#;
 
 #[tokio::test]
-async fn cleanup_handlers_run_after_the_answer() {
+async fn cleanup_handlers_run_after_the_response() {
     within(async {
         let rig = Rig::serve(CLEANUP).await;
         let is_there = |name: &str| rig.source.file(&format!("app.psgi.{name}")).exists();
-        assert_eq!(text(&rig.get("/cleanup").await), "answered");
+        assert_eq!(text(&rig.get("/cleanup").await), "served");
         assert!(!is_there("done"));
         until(|| is_there("begun")).await;
         rig.source.write("app.psgi.go", "");
@@ -41,7 +41,7 @@ async fn cleanup_handlers_run_after_the_answer() {
 async fn cleanup_handlers_are_done_before_a_worker_ends() {
     within(async {
         let rig = Rig::serve(CLEANUP).await;
-        assert_eq!(text(&rig.get("/cleanup").await), "answered");
+        assert_eq!(text(&rig.get("/cleanup").await), "served");
         let gateway = rig.gateway.clone();
         let shutdown = tokio::spawn(async move { gateway.shutdown().await });
         until(|| rig.source.file("app.psgi.begun").exists()).await;
@@ -93,7 +93,7 @@ pub(crate) const HINTS: &str = r#"
 "#;
 
 #[tokio::test]
-async fn hints_come_before_the_answer() {
+async fn hints_come_before_the_response() {
     within(async {
         let rig = Rig::serve(HINTS).await;
         let mut stream = rig.connect().await;
@@ -110,11 +110,11 @@ async fn hints_come_before_the_answer() {
             "{hints}"
         );
         rig.source.write("app.psgi.go", "");
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).await.unwrap();
+        let mut response = String::new();
+        stream.read_to_string(&mut response).await.unwrap();
         assert!(
-            answer.starts_with("HTTP/1.1 200 ") && answer.ends_with("\r\n\r\ninformed"),
-            "{answer}"
+            response.starts_with("HTTP/1.1 200 ") && response.ends_with("\r\n\r\ninformed"),
+            "{response}"
         );
         rig.end().await;
     })
@@ -126,11 +126,11 @@ async fn clients_that_do_not_know_hints_get_none() {
     within(async {
         let rig = Rig::serve(HINTS).await;
         rig.source.write("app.psgi.go", "");
-        let answer = rig.exchange(b"GET / HTTP/1.0\r\n\r\n").await;
-        assert!(!answer.contains("103"), "{answer}");
+        let response = rig.exchange(b"GET / HTTP/1.0\r\n\r\n").await;
+        assert!(!response.contains("103"), "{response}");
         assert!(
-            answer.contains(" 200 ") && answer.ends_with("\r\n\r\ncannot"),
-            "{answer}"
+            response.contains(" 200 ") && response.ends_with("\r\n\r\ncannot"),
+            "{response}"
         );
         assert_eq!(rig.get("/").await.status(), StatusCode::OK);
         rig.end().await;

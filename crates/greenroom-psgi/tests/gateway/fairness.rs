@@ -89,8 +89,8 @@ async fn behind_a_trusted_proxy_a_client_is_who_the_proxy_says() {
         let rig = Rig::behind(server, told, |builder| builder).await;
         let asked = b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\
             X-Forwarded-For: 203.0.113.7\r\n\r\n";
-        let answer = rig.exchange(asked).await;
-        assert!(answer.ends_with("203.0.113.7 by 127.0.0.1"), "{answer}");
+        let response = rig.exchange(asked).await;
+        assert!(response.ends_with("203.0.113.7 by 127.0.0.1"), "{response}");
         assert_eq!(text(&rig.get("/").await), "127.0.0.1 by 127.0.0.1");
         let shares = rig.gateway.status().queue.shares;
         let mut clients: Vec<_> = shares

@@ -23,16 +23,16 @@ const HANGING: &str = r#"
 "#;
 
 #[tokio::test]
-async fn a_request_that_hangs_is_answered_with_504_and_named() {
+async fn a_request_that_hangs_gets_504_and_is_named() {
     log::keep();
     within(async {
         let timeout = Duration::from_millis(500);
         let rig = Rig::with(HANGING, |builder| builder.workers(2).timeout(timeout)).await;
         let load = Load::start(&rig, CLIENTS, "/short");
-        load.answers(500).await;
+        load.responses(500).await;
         let before = ready(&rig.gateway.status());
-        let answer = rig.get("/hangs-for-ever?secret=1").await;
-        assert_eq!(answer.status(), StatusCode::GATEWAY_TIMEOUT);
+        let response = rig.get("/hangs-for-ever?secret=1").await;
+        assert_eq!(response.status(), StatusCode::GATEWAY_TIMEOUT);
         let line = log::line("/hangs-for-ever", "held its worker up").await;
         assert!(
             line.contains("ERROR psgi") && !line.contains("secret"),
@@ -47,7 +47,7 @@ async fn a_request_that_hangs_is_answered_with_504_and_named() {
         assert_eq!((status.hung, status.restarts), (1, 1), "{status:#?}");
         let after = ready(&status);
         assert_eq!(before.iter().filter(|pid| after.contains(pid)).count(), 1);
-        load.answers(500).await;
+        load.responses(500).await;
         load.end().await.assert_only(ONLY_OK);
         rig.end().await;
     })
@@ -168,7 +168,7 @@ async fn reloads_under_load_fail_no_request_and_wrong_ones_change_nothing() {
         let rig = Rig::with(&version(0), |builder| builder.workers(2)).await;
         let load = Load::start(&rig, CLIENTS, "/");
         for number in 1..=3 {
-            load.answers(200).await;
+            load.responses(200).await;
             rig.source.write("app.psgi", "sub { [200, [], ['x'] }");
             let error = rig.gateway.reload().await.expect_err("it is wrong");
             assert!(error.to_string().contains("syntax error at "), "{error}");
@@ -179,7 +179,7 @@ async fn reloads_under_load_fail_no_request_and_wrong_ones_change_nothing() {
             let said = text(&rig.get("/?a").await);
             assert_eq!(said, format!("a {number}"));
         }
-        load.answers(200).await;
+        load.responses(200).await;
         let status = rig.gateway.status();
         assert_eq!((status.reloads, status.reloads_failed), (3, 3));
         let tally = load.end().await;
@@ -201,7 +201,7 @@ async fn without_any_worker_requests_wait_and_are_refused_until_there_is_one() {
         let wait = Duration::from_millis(300);
         let rig = Rig::with(app, |builder| builder.workers(2).queue_wait_max(wait)).await;
         let load = Load::start(&rig, CLIENTS, "/");
-        load.answers(200).await;
+        load.responses(200).await;
         rig.source.write("app.psgi.broken", "");
         for pid in ready(&rig.gateway.status()) {
             kill(pid);
@@ -210,10 +210,10 @@ async fn without_any_worker_requests_wait_and_are_refused_until_there_is_one() {
         let refused = Client::new(&rig).ask(Method::GET, "/?a").await;
         assert_eq!(refused.status(), StatusCode::SERVICE_UNAVAILABLE);
         assert!(refused.headers().contains_key("retry-after"));
-        load.answers(3 * CLIENTS).await;
+        load.responses(3 * CLIENTS).await;
         std::fs::remove_file(rig.source.file("app.psgi.broken")).unwrap();
         while rig.get("/?a").await.status() != StatusCode::OK {}
-        load.answers(200).await;
+        load.responses(200).await;
         let tally = load.end().await;
         let (ok, lost, refused) = (
             StatusCode::OK,

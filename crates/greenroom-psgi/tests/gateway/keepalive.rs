@@ -24,8 +24,8 @@ async fn those_that_say_nothing_hold_no_worker() {
         for round in 0..3 {
             let path = format!("/?{round}");
             let asked = kept.iter_mut().map(|client| client.ask(Method::GET, &path));
-            for answer in join_all(asked).await {
-                assert_eq!(text(&answer), format!("<{round}>"));
+            for response in join_all(asked).await {
+                assert_eq!(text(&response), format!("<{round}>"));
             }
             for _ in 0..CONNECTIONS {
                 assert_eq!(rig.get("/").await.status(), StatusCode::OK);
@@ -36,9 +36,9 @@ async fn those_that_say_nothing_hold_no_worker() {
                 .write_all(b"GET /?late HTTP/1.0\r\n\r\n")
                 .await
                 .unwrap();
-            let mut answer = String::new();
-            stream.read_to_string(&mut answer).await.unwrap();
-            assert!(answer.ends_with("<late>"), "{answer}");
+            let mut response = String::new();
+            stream.read_to_string(&mut response).await.unwrap();
+            assert!(response.ends_with("<late>"), "{response}");
         }
         rig.end().await;
     })
@@ -46,7 +46,7 @@ async fn those_that_say_nothing_hold_no_worker() {
 }
 
 #[tokio::test]
-async fn requests_that_come_together_are_answered_in_order() {
+async fn requests_that_come_together_get_their_responses_in_order() {
     within(async {
         let rig = Rig::with(APP, |builder| builder.workers(2)).await;
         let connections = (0..4).map(|connection| pipelined(&rig, connection));
@@ -77,9 +77,9 @@ async fn pipelined(rig: &Rig, connection: usize) {
         ));
         expected.push(format!("<{name}>"));
     }
-    let answers = rig.exchange(asked.concat().as_bytes()).await;
-    assert_eq!(answers.matches("HTTP/1.1 200 ").count(), PIPELINED);
-    let said: Vec<_> = answers
+    let responses = rig.exchange(asked.concat().as_bytes()).await;
+    assert_eq!(responses.matches("HTTP/1.1 200 ").count(), PIPELINED);
+    let said: Vec<_> = responses
         .lines()
         .filter_map(|line| {
             let end = line.rfind('>')?;

@@ -9,7 +9,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use greenroom_psgi::{Gateway, GatewayStatus, WorkerState};
 use http::header::HOST;
-use http::{Method, Request, Response, StatusCode};
+use http::{Method, Request, StatusCode};
 use http_body_util::{BodyExt, Full};
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
@@ -19,7 +19,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
-use crate::rig::{Answer, Rig, text};
+use crate::rig::{Response, Rig, text};
 
 /// The interval between two looks at a condition.
 const LOOK_INTERVAL: Duration = Duration::from_millis(5);
@@ -52,7 +52,7 @@ impl Client {
         client
     }
 
-    pub(crate) async fn ask(&mut self, method: Method, path: &str) -> Answer {
+    pub(crate) async fn ask(&mut self, method: Method, path: &str) -> Response {
         let mut sender = match self.sender.take() {
             Some(sender) if !sender.is_closed() => sender,
             _ => self.open().await,
@@ -60,9 +60,9 @@ impl Client {
         let request = Request::builder().method(method).uri(path);
         let request = request.header(HOST, "a").body(Full::default()).unwrap();
         sender.ready().await.expect("the server keeps connections");
-        let answer = sender.send_request(request).await;
-        let (head, body) = answer.expect("there is an answer").into_parts();
-        let body = body.collect().await.expect("the answer is whole");
+        let response = sender.send_request(request).await;
+        let (head, body) = response.expect("there is a response").into_parts();
+        let body = body.collect().await.expect("the response is whole");
         self.sender = Some(sender);
         Response::from_parts(head, body.to_bytes())
     }
@@ -111,17 +111,17 @@ impl Tally {
         }
     }
 
-    fn note(&mut self, name: &str, answer: &Answer) {
-        *self.statuses.entry(answer.status().as_u16()).or_default() += 1;
-        match answer.status() {
+    fn note(&mut self, name: &str, response: &Response) {
+        *self.statuses.entry(response.status().as_u16()).or_default() += 1;
+        match response.status() {
             StatusCode::OK => {
-                let text = text(answer);
+                let text = text(response);
                 let (of, said) = text.split_once(' ').expect("it says what of");
-                assert_eq!(of, name, "the answer is another's");
+                assert_eq!(of, name, "the response is another's");
                 *self.said.entry(said.to_owned()).or_default() += 1;
             }
             StatusCode::SERVICE_UNAVAILABLE => {
-                assert!(answer.headers().contains_key("retry-after"));
+                assert!(response.headers().contains_key("retry-after"));
             }
             _ => {}
         }
@@ -132,7 +132,7 @@ impl Tally {
 /// any text.
 pub(crate) struct Load {
     clients: JoinSet<Tally>,
-    answered: watch::Sender<usize>,
+    served: watch::Sender<usize>,
     is_over: Arc<AtomicBool>,
 }
 
@@ -140,20 +140,20 @@ impl Load {
     pub(crate) fn start(rig: &Rig, clients: usize, path: &'static str) -> Self {
         let mut load = Self {
             clients: JoinSet::new(),
-            answered: watch::Sender::new(0),
+            served: watch::Sender::new(0),
             is_over: Arc::default(),
         };
         for number in 0..clients {
-            let (answered, is_over) = (load.answered.clone(), Arc::clone(&load.is_over));
+            let (served, is_over) = (load.served.clone(), Arc::clone(&load.is_over));
             let mut client = Client::new(rig);
             load.clients.spawn(async move {
                 let mut tally = Tally::default();
                 while !is_over.load(Ordering::Relaxed) {
                     let name = format!("{number}-{}", tally.sent);
                     tally.sent += 1;
-                    let answer = client.ask(Method::GET, &format!("{path}?{name}")).await;
-                    tally.note(&name, &answer);
-                    answered.send_modify(|answered| *answered += 1);
+                    let response = client.ask(Method::GET, &format!("{path}?{name}")).await;
+                    tally.note(&name, &response);
+                    served.send_modify(|served| *served += 1);
                 }
                 tally
             });
@@ -162,17 +162,17 @@ impl Load {
     }
 
     /// Waits for this many responses.
-    pub(crate) async fn answers(&self, count: usize) {
-        let mut answered = self.answered.subscribe();
-        let enough = *answered.borrow() + count;
-        answered.wait_for(|now| *now >= enough).await.unwrap();
+    pub(crate) async fn responses(&self, count: usize) {
+        let mut served = self.served.subscribe();
+        let enough = *served.borrow() + count;
+        served.wait_for(|now| *now >= enough).await.unwrap();
     }
 
     pub(crate) async fn end(mut self) -> Tally {
         self.is_over.store(true, Ordering::Relaxed);
         let mut all = Tally::default();
         while let Some(tally) = self.clients.join_next().await {
-            all.add(tally.expect("every answer is right"));
+            all.add(tally.expect("every response is right"));
         }
         all
     }
@@ -202,8 +202,8 @@ pub(crate) async fn prove_short(rig: &Rig, gateway: &Gateway, requests: &[(Metho
     let mut client = Client::new(rig);
     while gateway.status().queue.short_routes < requests.len() {
         for (method, path) in requests {
-            let answer = client.ask(method.clone(), path).await;
-            assert_eq!(answer.status(), StatusCode::OK);
+            let response = client.ask(method.clone(), path).await;
+            assert_eq!(response.status(), StatusCode::OK);
         }
     }
 }

@@ -5,7 +5,7 @@ use http::{Method, StatusCode};
 
 use crate::load::{Client, Load, kill, prove_short, ready, until};
 use crate::notes::{self, times_noted, until_noted};
-use crate::rig::{Answer, Rig, text, within};
+use crate::rig::{Response, Rig, text, within};
 
 /// The requests that are sent behind the one that is held.
 const BEHIND: usize = 10;
@@ -15,8 +15,8 @@ const KILLS: usize = 20;
 
 struct Round {
     killed: i32,
-    held: Answer,
-    behind: Vec<Answer>,
+    held: Response,
+    behind: Vec<Response>,
 }
 
 /// Kills the only worker while a request is held in it, and others were sent after that: behind it
@@ -59,16 +59,16 @@ fn running(rig: &Rig) -> usize {
 }
 
 #[tokio::test]
-async fn what_does_no_harm_twice_is_answered_by_another_worker() {
+async fn what_does_no_harm_twice_is_served_by_another_worker() {
     within(async {
         let rig = Rig::serve(notes::APP).await;
         for round in 0..3 {
             prove_short(&rig, &rig.gateway, &[(Method::GET, "/x?first")]).await;
             let after = kill_while_held(&rig, round, Method::GET).await;
             assert_eq!(after.held.status(), StatusCode::BAD_GATEWAY);
-            for (number, answer) in after.behind.iter().enumerate() {
-                assert_eq!(answer.status(), StatusCode::OK, "{}", text(answer));
-                let text = text(answer);
+            for (number, response) in after.behind.iter().enumerate() {
+                assert_eq!(response.status(), StatusCode::OK, "{}", text(response));
+                let text = text(response);
                 assert!(text.starts_with(&format!("{round}-{number} ")), "{text}");
                 assert!(!text.ends_with(&format!(" {}", after.killed)), "{text}");
                 // Twice if its next worker was blocked, by a busy machine perhaps.
@@ -90,9 +90,9 @@ async fn what_could_do_harm_twice_is_refused_and_was_not_done() {
             prove_short(&rig, &rig.gateway, &routes).await;
             let after = kill_while_held(&rig, round, Method::POST).await;
             assert_eq!(after.held.status(), StatusCode::BAD_GATEWAY);
-            for (number, answer) in after.behind.iter().enumerate() {
-                let is_lost = answer.status() == StatusCode::BAD_GATEWAY;
-                assert!(is_lost || answer.status() == StatusCode::OK);
+            for (number, response) in after.behind.iter().enumerate() {
+                let is_lost = response.status() == StatusCode::BAD_GATEWAY;
+                assert!(is_lost || response.status() == StatusCode::OK);
                 let times = times_noted(&rig, &format!("POST {round}-{number}"));
                 assert_eq!(times, usize::from(!is_lost));
                 lost += usize::from(is_lost);
@@ -114,13 +114,13 @@ async fn posts_are_never_executed_twice() {
             let rig = &rig;
             async move {
                 let mut connection = Client::new(rig);
-                let mut answers = Vec::new();
+                let mut responses = Vec::new();
                 for number in 0..100 {
                     let name = format!("{client}-{number}");
                     let path = format!("/x?{name}");
-                    answers.push((name, connection.ask(Method::POST, &path).await));
+                    responses.push((name, connection.ask(Method::POST, &path).await));
                 }
-                answers
+                responses
             }
         }));
         let killing = async {
@@ -133,15 +133,15 @@ async fn posts_are_never_executed_twice() {
                 kill(ready[fastrand::usize(..ready.len())]);
             }
         };
-        let (answers, ()) = tokio::join!(posting, killing);
+        let (responses, ()) = tokio::join!(posting, killing);
         let mut refused = 0;
-        for (name, answer) in answers.into_iter().flatten() {
+        for (name, response) in responses.into_iter().flatten() {
             let executed = times_noted(&rig, &format!("POST {name}"));
-            if answer.status() == StatusCode::OK {
+            if response.status() == StatusCode::OK {
                 assert_eq!(executed, 1, "{name}");
-                assert!(text(&answer).starts_with(&format!("{name} ")));
+                assert!(text(&response).starts_with(&format!("{name} ")));
             } else {
-                assert_eq!(answer.status(), StatusCode::BAD_GATEWAY);
+                assert_eq!(response.status(), StatusCode::BAD_GATEWAY);
                 assert!(executed <= 1, "{name}");
                 refused += 1;
             }
@@ -160,7 +160,7 @@ async fn kills_under_load_cost_little_and_mix_nothing_up() {
         let load = Load::start(&rig, 8, "/x");
         let mut killed = Vec::new();
         for _ in 0..KILLS {
-            load.answers(50).await;
+            load.responses(50).await;
             // One that was killed looks ready until that is noticed.
             let alive = || {
                 let mut ready = ready(&rig.gateway.status());
@@ -173,7 +173,7 @@ async fn kills_under_load_cost_little_and_mix_nothing_up() {
             kill(pid);
             killed.push(pid);
         }
-        load.answers(50).await;
+        load.responses(50).await;
         let tally = load.end().await;
         tally.assert_only(&[StatusCode::OK, StatusCode::BAD_GATEWAY]);
         // For each loop, the one that the worker may have been at.

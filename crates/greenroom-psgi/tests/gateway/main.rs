@@ -2,7 +2,6 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may end where it stands")]
 
-mod answers;
 mod chunked;
 mod environment;
 mod extensions;
@@ -16,6 +15,7 @@ mod notes;
 mod operators;
 mod overload;
 mod recall;
+mod responses;
 mod rig;
 mod routed;
 mod sockets;

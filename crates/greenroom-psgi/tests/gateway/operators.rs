@@ -36,7 +36,7 @@ async fn a_workers_exit_status_is_its_own_however_long_it_takes_to_end() {
             line.contains("(exit status: 3)") && line.contains(&app),
             "{line}"
         );
-        let line = log::line("its worker ended before it answered", &app).await;
+        let line = log::line("its worker ended before it responded", &app).await;
         for part in [" ERROR psgi: ", " worker=1 pid=", " route=\"GET /\""] {
             assert!(line.contains(part), "{part}: {line}");
         }
@@ -165,8 +165,8 @@ async fn an_error_of_the_application_is_an_error_in_the_log() {
             ("/endless-error", "[and 91808 bytes more]"),
             ("/later-error", "later, too"),
         ] {
-            let answer = rig.get(&format!("{path}?secret=1")).await;
-            assert_eq!(answer.status(), StatusCode::INTERNAL_SERVER_ERROR);
+            let response = rig.get(&format!("{path}?secret=1")).await;
+            assert_eq!(response.status(), StatusCode::INTERNAL_SERVER_ERROR);
             let line = log::line(said, "").await;
             assert!(line.contains(" ERROR psgi: "), "{line}");
             let entry = log::entry(said).await;
@@ -202,7 +202,7 @@ async fn refusals_are_in_the_log_with_their_number_and_what_to_raise() {
             rig.source.write("go", "");
             line
         };
-        let (answers, line) = tokio::join!(asked, told);
+        let (responses, line) = tokio::join!(asked, told);
         assert!(line.contains(" WARN psgi: "), "{line}");
         assert!(
             line.contains("queue_max (--worker-queue-max), which is 2"),
@@ -213,10 +213,12 @@ async fn refusals_are_in_the_log_with_their_number_and_what_to_raise() {
             "{line}"
         );
         let refused = |status| status == StatusCode::SERVICE_UNAVAILABLE;
-        let refused = answers.iter().filter(|answer| refused(answer.status()));
+        let refused = responses
+            .iter()
+            .filter(|response| refused(response.status()));
         let refused = refused.count();
         assert_eq!(rig.gateway.status().queue.sheds.total(), refused as u64);
-        assert!(refused >= 1, "{answers:#?}");
+        assert!(refused >= 1, "{responses:#?}");
         rig.end().await;
     })
     .await;

@@ -8,7 +8,7 @@ use tokio::io::AsyncWriteExt;
 
 use crate::load::{Client, prove_short, until};
 use crate::notes::{self, let_go, times_noted, until_noted};
-use crate::rig::{Answer, Rig, text, within};
+use crate::rig::{Response, Rig, text, within};
 
 /// The places in the queue.
 const PLACES: usize = 4;
@@ -16,14 +16,15 @@ const PLACES: usize = 4;
 /// The requests beyond them.
 const BEYOND: usize = 6;
 
-fn is_refused(answer: &Answer) -> bool {
-    let seconds = answer.headers().get("retry-after");
+fn is_refused(response: &Response) -> bool {
+    let seconds = response.headers().get("retry-after");
     let seconds = seconds.and_then(|seconds| seconds.to_str().ok()?.parse::<u32>().ok());
-    answer.status() == StatusCode::SERVICE_UNAVAILABLE && seconds.is_some_and(|seconds| seconds > 0)
+    response.status() == StatusCode::SERVICE_UNAVAILABLE
+        && seconds.is_some_and(|seconds| seconds > 0)
 }
 
 #[tokio::test]
-async fn who_finds_the_queue_full_is_refused_at_once_and_the_rest_are_answered() {
+async fn who_finds_the_queue_full_is_refused_at_once_and_the_rest_are_served() {
     within(async {
         // One client's requests of one route leave as many places free as they take.
         let rig = Rig::with(notes::APP, |builder| builder.queue_max(2 * PLACES)).await;
@@ -46,8 +47,8 @@ async fn who_finds_the_queue_full_is_refused_at_once_and_the_rest_are_answered()
         };
         let (held, waited) = tokio::join!(held, flood);
         assert_eq!(held.status(), StatusCode::OK);
-        for (number, answer) in waited.iter().enumerate() {
-            assert!(text(answer).starts_with(&format!("{number} ")));
+        for (number, response) in waited.iter().enumerate() {
+            assert!(text(response).starts_with(&format!("{number} ")));
         }
         assert_eq!(times_noted(&rig, "GET beyond"), 0);
         rig.end().await;

@@ -11,11 +11,11 @@ use crate::rig::{Rig, text, within};
 /// `/hold` blocks its worker until the file `go` is there.
 const APP: &str = r#"
     my $go = "$0.go";
-    my %answers = (
+    my %responses = (
         '/short' => sub { [200, [], ['short']] },
         '/hold'  => sub { select undef, undef, undef, 0.01 until -e $go; [200, [], ['held']] },
     );
-    sub { my $env = shift; $answers{$env->{PATH_INFO}}->($env) };
+    sub { my $env = shift; $responses{$env->{PATH_INFO}}->($env) };
 "#;
 
 #[tokio::test]
@@ -27,8 +27,8 @@ async fn those_behind_a_long_run_go_to_another_worker() {
         }
         let held = rig.get("/hold");
         let short = async {
-            let answers = join_all((0..100).map(|_| rig.get("/short"))).await;
-            assert!(answers.iter().all(|answer| text(answer) == "short"));
+            let responses = join_all((0..100).map(|_| rig.get("/short"))).await;
+            assert!(responses.iter().all(|response| text(response) == "short"));
             let go = format!("{}.go", rig.source.app().display());
             std::fs::write(Path::new(&go), "").unwrap();
         };

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use greenroom_psgi::{Builder, Gateway, GatewayService, WorkerState, WorkerStatus};
 use greenroom_server::{Address, App, DrainReport, Error, Handle, RequestBody};
 use greenroom_server::{Server, ServerBuilder, SharedService};
-use http::{Request, Response};
+use http::Request;
 use http_body_util::{BodyExt, Full};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
@@ -127,12 +127,12 @@ impl Rig {
         format!("http://{}{path}", self.address)
     }
 
-    pub(crate) async fn get(&self, path: &str) -> Answer {
+    pub(crate) async fn get(&self, path: &str) -> Response {
         let request = Request::get(self.url(path)).body(Full::default());
         ask(request.expect("the request is valid")).await
     }
 
-    pub(crate) async fn post(&self, path: &str, body: impl Into<Bytes>) -> Answer {
+    pub(crate) async fn post(&self, path: &str, body: impl Into<Bytes>) -> Response {
         let request = Request::post(self.url(path)).body(Full::new(body.into()));
         ask(request.expect("the request is valid")).await
     }
@@ -141,10 +141,10 @@ impl Rig {
     pub(crate) async fn exchange(&self, bytes: &[u8]) -> String {
         let mut stream = self.connect().await;
         stream.write_all(bytes).await.expect("the server takes it");
-        let mut answer = Vec::new();
-        let read = stream.read_to_end(&mut answer).await;
+        let mut response = Vec::new();
+        let read = stream.read_to_end(&mut response).await;
         read.expect("the server ends the connection in order");
-        String::from_utf8_lossy(&answer).into_owned()
+        String::from_utf8_lossy(&response).into_owned()
     }
 
     pub(crate) async fn connect(&self) -> TcpStream {
@@ -175,24 +175,24 @@ async fn await_workers(gateway: &Gateway) {
 }
 
 /// A response with its whole body.
-pub(crate) type Answer = Response<Bytes>;
+pub(crate) type Response = http::Response<Bytes>;
 
-pub(crate) fn text(answer: &Answer) -> String {
-    String::from_utf8_lossy(answer.body()).into_owned()
+pub(crate) fn text(response: &Response) -> String {
+    String::from_utf8_lossy(response.body()).into_owned()
 }
 
-pub(crate) async fn ask(request: Request<Full<Bytes>>) -> Answer {
+pub(crate) async fn ask(request: Request<Full<Bytes>>) -> Response {
     let client: Client<HttpConnector, Full<Bytes>> =
         Client::builder(TokioExecutor::new()).build_http();
     let (head, body) = client
         .request(request)
         .await
-        .expect("there is an answer")
+        .expect("there is a response")
         .into_parts();
     let body = body
         .collect()
         .await
-        .expect("the answer is whole")
+        .expect("the response is whole")
         .to_bytes();
     Response::from_parts(head, body)
 }

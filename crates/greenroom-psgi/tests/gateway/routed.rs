@@ -100,12 +100,12 @@ async fn a_routed_body_comes_and_goes() {
 }
 
 #[tokio::test]
-async fn a_routed_answer_to_head_has_its_length() {
+async fn a_routed_response_to_head_has_its_length() {
     within(async {
         let rig = served("sub { [200, ['Content-Length' => 5], ['hello']] }").await;
-        let answer = Client::new(&rig).ask(Method::HEAD, "/").await;
-        assert_eq!(answer.headers()[CONTENT_LENGTH], "5");
-        assert_eq!(text(&answer), "");
+        let response = Client::new(&rig).ask(Method::HEAD, "/").await;
+        assert_eq!(response.headers()[CONTENT_LENGTH], "5");
+        assert_eq!(text(&response), "");
         rig.end().await;
     })
     .await;
@@ -132,14 +132,14 @@ async fn routed_pieces_are_sent_as_they_are_written() {
 }
 
 #[tokio::test]
-async fn a_routed_answer_that_breaks_off_is_not_taken_for_a_whole_one() {
+async fn a_routed_response_that_breaks_off_is_not_taken_for_a_whole_one() {
     within(async {
         let app =
             r#"sub { sub { my $w = shift->([200, []]); $w->write('half'); die "enough\n" } }"#;
         let rig = served(app).await;
-        let answer = rig.exchange(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").await;
-        assert!(answer.contains("half"), "{answer}");
-        assert!(!answer.ends_with("0\r\n\r\n"), "{answer}");
+        let response = rig.exchange(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").await;
+        assert!(response.contains("half"), "{response}");
+        assert!(!response.ends_with("0\r\n\r\n"), "{response}");
         rig.end().await;
     })
     .await;
@@ -184,7 +184,7 @@ async fn a_routed_websocket_is_the_applications() {
 }
 
 #[tokio::test]
-async fn routed_hints_come_before_the_answer() {
+async fn routed_hints_come_before_the_response() {
     within(async {
         let rig = served(extensions::HINTS).await;
         let mut stream = rig.connect().await;
@@ -196,9 +196,9 @@ async fn routed_hints_come_before_the_answer() {
         }
         assert!(hints.starts_with(b"HTTP/1.1 103 "), "{hints:?}");
         rig.source.write("app.psgi.go", "");
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).await.unwrap();
-        assert!(answer.ends_with("\r\n\r\ninformed"), "{answer}");
+        let mut response = String::new();
+        stream.read_to_string(&mut response).await.unwrap();
+        assert!(response.ends_with("\r\n\r\ninformed"), "{response}");
         rig.end().await;
     })
     .await;

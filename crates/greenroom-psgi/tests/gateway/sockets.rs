@@ -176,14 +176,14 @@ async fn an_application_may_refuse_on_its_socket() {
             .write_all(asking("GET", "/raw", "").as_bytes())
             .await
             .unwrap();
-        let answer = answer_of(stream).await;
-        assert!(answer.starts_with("HTTP/1.1 400 "), "{answer}");
-        assert!(answer.contains("\r\nX-Raw: yes\r\n"), "{answer}");
-        assert!(answer.ends_with("\r\n\r\nno way\n"), "{answer}");
+        let response = response_of(stream).await;
+        assert!(response.starts_with("HTTP/1.1 400 "), "{response}");
+        assert!(response.contains("\r\nX-Raw: yes\r\n"), "{response}");
+        assert!(response.ends_with("\r\n\r\nno way\n"), "{response}");
         for path in ["/nonsense", "/nothing"] {
             let stream = rig.connect().await;
-            let answer = ask_on(stream, &asking("GET", path, "")).await;
-            assert!(answer.starts_with("HTTP/1.1 50"), "{path}: {answer}");
+            let response = ask_on(stream, &asking("GET", path, "")).await;
+            assert!(response.starts_with("HTTP/1.1 50"), "{path}: {response}");
         }
         assert_eq!(text(&rig.get("/").await), "none ");
         rig.end().await;
@@ -195,10 +195,10 @@ async fn an_application_may_refuse_on_its_socket() {
 async fn an_application_may_ignore_its_socket() {
     within(async {
         let rig = Rig::serve(CHOICES).await;
-        let answer = ask_on(rig.connect().await, &asking("GET", "/", "")).await;
+        let response = ask_on(rig.connect().await, &asking("GET", "/", "")).await;
         assert!(
-            answer.starts_with("HTTP/1.1 200 ") && answer.contains("\r\n\r\nsocket "),
-            "{answer}"
+            response.starts_with("HTTP/1.1 200 ") && response.contains("\r\n\r\nsocket "),
+            "{response}"
         );
         assert_eq!(text(&rig.get("/").await), "none ");
         rig.end().await;
@@ -211,10 +211,10 @@ async fn an_application_may_ignore_its_socket() {
 async fn a_request_with_a_body_keeps_it_whatever_it_offers() {
     within(async {
         let rig = Rig::serve(CHOICES).await;
-        let answer = ask_on(rig.connect().await, &asking("POST", "/", "the body")).await;
+        let response = ask_on(rig.connect().await, &asking("POST", "/", "the body")).await;
         assert!(
-            answer.starts_with("HTTP/1.1 200 ") && answer.contains(" the body"),
-            "{answer}"
+            response.starts_with("HTTP/1.1 200 ") && response.contains(" the body"),
+            "{response}"
         );
         rig.end().await;
     })
@@ -261,7 +261,7 @@ async fn nobody_is_sent_behind_a_socket() {
             drop(socket);
         };
         let (posted, ()) = tokio::join!(posting, spoken);
-        assert!(posted.iter().all(|answer| text(answer) == "plain"));
+        assert!(posted.iter().all(|response| text(response) == "plain"));
         let mean = rig.gateway.status().queue.busy_mean_micros;
         assert!(
             mean < 500_000,
@@ -274,27 +274,27 @@ async fn nobody_is_sent_behind_a_socket() {
 
 async fn ask_on(mut stream: TcpStream, asked: &str) -> String {
     stream.write_all(asked.as_bytes()).await.unwrap();
-    answer_of(stream).await
+    response_of(stream).await
 }
 
 /// Returns the response with its body, by its length or up to the end of the connection.
-async fn answer_of(mut stream: TcpStream) -> String {
-    let mut answer = String::new();
+async fn response_of(mut stream: TcpStream) -> String {
+    let mut response = String::new();
     loop {
-        if let Some((head, body)) = answer.split_once("\r\n\r\n") {
+        if let Some((head, body)) = response.split_once("\r\n\r\n") {
             let length = head.lines().find_map(|line| {
                 let (name, value) = line.split_once(": ")?;
                 name.eq_ignore_ascii_case("content-length")
                     .then(|| value.parse::<usize>())
             });
             if length.is_some_and(|length| length.is_ok_and(|length| body.len() >= length)) {
-                return answer;
+                return response;
             }
         }
         let mut bytes = [0; 1_000];
         match stream.read(&mut bytes).await.unwrap() {
-            0 => return answer,
-            count => answer.push_str(std::str::from_utf8(&bytes[..count]).unwrap()),
+            0 => return response,
+            count => response.push_str(std::str::from_utf8(&bytes[..count]).unwrap()),
         }
     }
 }
@@ -335,14 +335,14 @@ const SECOND_ARGUMENT: &str = r#"
 "#;
 
 #[tokio::test]
-async fn a_delayed_answer_is_given_the_socket_as_twiggy_does() {
+async fn a_delayed_response_is_given_the_socket_as_twiggy_does() {
     within(async {
         let rig = Rig::serve(SECOND_ARGUMENT).await;
         assert_eq!(text(&rig.get("/").await), "without");
         let ask = b"GET / HTTP/1.1\r\nHost: a\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n";
-        let answer = rig.exchange(ask).await;
-        assert!(answer.starts_with("HTTP/1.1 101 "), "{answer}");
-        assert!(answer.ends_with("raw"), "{answer}");
+        let response = rig.exchange(ask).await;
+        assert!(response.starts_with("HTTP/1.1 101 "), "{response}");
+        assert!(response.ends_with("raw"), "{response}");
         rig.end().await;
     })
     .await;
@@ -364,12 +364,12 @@ const SPELLED: &str = r#"
 "#;
 
 #[tokio::test]
-async fn names_keep_their_case_in_answers_to_an_upgrade() {
+async fn names_keep_their_case_in_responses_to_an_upgrade() {
     within(async {
         let rig = Rig::serve(SPELLED).await;
         for (path, status) in [("/", "101 Switching Protocols"), ("/raw", "403 Forbidden")] {
-            let answer = rig.exchange(asking("GET", path, "").as_bytes()).await;
-            let (head, body) = answer.split_once("\r\n\r\n").expect("it has a head");
+            let response = rig.exchange(asking("GET", path, "").as_bytes()).await;
+            let (head, body) = response.split_once("\r\n\r\n").expect("it has a head");
             let mut fields: Vec<_> = head.split("\r\n").collect();
             assert_eq!(fields.remove(0), format!("HTTP/1.1 {status}"));
             for field in [
@@ -378,13 +378,13 @@ async fn names_keep_their_case_in_answers_to_an_upgrade() {
                 "X-camelCASE: yes",
                 "DATE: now",
             ] {
-                assert!(fields.contains(&field), "{path}: {answer}");
+                assert!(fields.contains(&field), "{path}: {response}");
             }
-            assert!(body.contains("x-camelcase: no"), "{path}: {answer}");
+            assert!(body.contains("x-camelcase: no"), "{path}: {response}");
         }
-        let answer = rig.exchange(asking("GET", "/refused", "").as_bytes()).await;
+        let response = rig.exchange(asking("GET", "/refused", "").as_bytes()).await;
         for field in ["ETag: 1", "X-CamelCase: yes", "Connection: close", "Date: "] {
-            assert!(answer.contains(&format!("\r\n{field}")), "{answer}");
+            assert!(response.contains(&format!("\r\n{field}")), "{response}");
         }
         rig.end().await;
     })

@@ -148,18 +148,18 @@ async fn a_client_that_leaves_ends_a_blocking_writer() {
 }
 
 #[tokio::test]
-async fn an_answer_that_breaks_off_is_not_taken_for_a_whole_one() {
+async fn a_response_that_breaks_off_is_not_taken_for_a_whole_one() {
     within(async {
         let rig = Rig::serve(
             "sub { sub { my $w = shift->([200, []]); $w->write('half'); die \"enough\\n\" } }",
         )
         .await;
-        let answer = rig.exchange(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").await;
+        let response = rig.exchange(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").await;
         assert!(
-            answer.starts_with("HTTP/1.1 200 ") && answer.contains("half"),
-            "{answer}"
+            response.starts_with("HTTP/1.1 200 ") && response.contains("half"),
+            "{response}"
         );
-        assert!(!answer.ends_with("0\r\n\r\n"), "{answer}");
+        assert!(!response.ends_with("0\r\n\r\n"), "{response}");
         rig.end().await;
     })
     .await;

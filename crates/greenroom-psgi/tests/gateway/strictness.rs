@@ -31,14 +31,14 @@ async fn status(rig: &Rig, bytes: &str) -> u16 {
     let mut stream = rig.connect().await;
     // The response may come, and the connection end, before all was read.
     stream.write_all(bytes.as_bytes()).await.ok();
-    let mut answer = Vec::new();
-    stream.read_to_end(&mut answer).await.ok();
-    let answer = String::from_utf8_lossy(&answer);
-    let status = answer
+    let mut response = Vec::new();
+    stream.read_to_end(&mut response).await.ok();
+    let response = String::from_utf8_lossy(&response);
+    let status = response
         .split(' ')
         .nth(1)
         .and_then(|status| status.parse().ok());
-    status.unwrap_or_else(|| panic!("no status for {bytes:?}: {answer}"))
+    status.unwrap_or_else(|| panic!("no status for {bytes:?}: {response}"))
 }
 
 async fn assert_all(rig: &Rig, cases: &[(u16, String)]) {

@@ -37,8 +37,8 @@ async fn bodies_of_any_length_can_be_read_twice() {
     within(async {
         let rig = Rig::with(APP, large_bodies).await;
         for bytes in [1, 65_536, 65_537, 5_000_000] {
-            let answer = rig.post("/", vec![1; bytes]).await;
-            assert_eq!(text(&answer), expected(bytes));
+            let response = rig.post("/", vec![1; bytes]).await;
+            assert_eq!(text(&response), expected(bytes));
         }
         rig.end().await;
     })
@@ -49,14 +49,14 @@ async fn bodies_of_any_length_can_be_read_twice() {
 async fn chunked_bodies_have_a_length() {
     within(async {
         let rig = Rig::serve(APP).await;
-        let answer = rig
+        let response = rig
             .exchange(
                 b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\
                   Connection: close\r\n\r\n\
                   3\r\n\x01\x01\x01\r\n2;x=y\r\n\x01\x01\r\n0\r\nX-Sum: 5\r\n\r\n",
             )
             .await;
-        assert!(answer.ends_with(&expected(5)), "{answer}");
+        assert!(response.ends_with(&expected(5)), "{response}");
         rig.end().await;
     })
     .await;
@@ -66,15 +66,15 @@ async fn chunked_bodies_have_a_length() {
 async fn a_body_over_the_limit_never_reaches_the_application() {
     within(async {
         let rig = Rig::serve(APP).await;
-        let answer = rig.post("/", Bytes::from(vec![1; 3_000_000])).await;
-        assert_eq!(answer.status(), StatusCode::PAYLOAD_TOO_LARGE);
+        let response = rig.post("/", Bytes::from(vec![1; 3_000_000])).await;
+        assert_eq!(response.status(), StatusCode::PAYLOAD_TOO_LARGE);
         let mut chunked = b"POST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\
             Transfer-Encoding: chunked\r\n\r\n200001\r\n"
             .to_vec();
         chunked.resize(chunked.len() + 0x20_0001, 1);
         chunked.extend_from_slice(b"\r\n0\r\n\r\n");
-        let answer = rig.exchange(&chunked).await;
-        assert!(answer.starts_with("HTTP/1.1 413 "), "{answer}");
+        let response = rig.exchange(&chunked).await;
+        assert!(response.starts_with("HTTP/1.1 413 "), "{response}");
         assert_eq!(rig.gateway.status().workers[0].served, 0);
         rig.end().await;
     })
@@ -90,18 +90,18 @@ async fn bodies_have_so_much_room_in_all_and_no_more() {
         let head = "PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: 900000\r\n\r\n";
         promises.write_all(head.as_bytes()).await.unwrap();
         for bytes in [65_536, 1_000_000] {
-            let answer = rig.post("/", vec![1; bytes]).await;
-            assert_eq!(text(&answer), expected(bytes));
+            let response = rig.post("/", vec![1; bytes]).await;
+            assert_eq!(text(&response), expected(bytes));
         }
         for _ in 0..3 {
-            let answer = rig.post("/", vec![1; 1_000_001]).await;
-            assert_eq!(answer.status(), StatusCode::SERVICE_UNAVAILABLE);
-            assert_eq!(answer.headers()["retry-after"], "1");
+            let response = rig.post("/", vec![1; 1_000_001]).await;
+            assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
+            assert_eq!(response.headers()["retry-after"], "1");
         }
         // A file is removed after its response.
         loop {
-            let answer = rig.post("/", vec![1; 1_000_000]).await;
-            if answer.status() == StatusCode::OK {
+            let response = rig.post("/", vec![1; 1_000_000]).await;
+            if response.status() == StatusCode::OK {
                 break;
             }
         }
@@ -130,9 +130,12 @@ async fn a_gigabyte_goes_through_in_bounded_memory() {
         stream.write_all(&part).await.unwrap();
         most = most.max(resident_bytes());
     }
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).await.unwrap();
-    assert!(answer.ends_with(&format!("\r\n\r\n{BYTES}")), "{answer}");
+    let mut response = String::new();
+    stream.read_to_string(&mut response).await.unwrap();
+    assert!(
+        response.ends_with(&format!("\r\n\r\n{BYTES}")),
+        "{response}"
+    );
     let grown = most.saturating_sub(before);
     assert!(grown < 64 * 1_024 * 1_024, "it grew by {grown} bytes");
     rig.end().await;

@@ -11,12 +11,12 @@ use crate::rig::{Rig, text, within};
 const GATE: &str = r"
     use AnyEvent;
     my @waiting;
-    my %answers = (
+    my %responses = (
         '/wait'  => sub { sub { push @waiting, shift } },
         '/count' => sub { [200, [], [scalar @waiting]] },
         '/go'    => sub { $_->([200, [], ['gone']]) for splice @waiting; [200, [], ['go']] },
     );
-    sub { my $env = shift; $answers{$env->{PATH_INFO}}->($env) };
+    sub { my $env = shift; $responses{$env->{PATH_INFO}}->($env) };
 ";
 
 async fn until_counted(rig: &Rig, count: usize) {
@@ -37,8 +37,8 @@ async fn one_event_driven_worker_takes_many_requests_at_once() {
             );
             rig.get("/go").await;
         };
-        let (answers, ()) = tokio::join!(waiting, gate);
-        assert!(answers.iter().all(|answer| text(answer) == "gone"));
+        let (responses, ()) = tokio::join!(waiting, gate);
+        assert!(responses.iter().all(|response| text(response) == "gone"));
         rig.end().await;
     })
     .await;
@@ -76,8 +76,8 @@ async fn no_more_wait_in_a_worker_than_was_said() {
             }
             std::fs::write(format!("{}.go", rig.source.app().display()), "").unwrap();
         };
-        let (answers, ()) = tokio::join!(waiting, gate);
-        assert!(answers.iter().all(|answer| text(answer) == "gone"));
+        let (responses, ()) = tokio::join!(waiting, gate);
+        assert!(responses.iter().all(|response| text(response) == "gone"));
         rig.end().await;
     })
     .await;

@@ -48,7 +48,7 @@ async fn a_reload_that_fails_leaves_what_served() {
 }
 
 #[tokio::test]
-async fn reloads_at_once_are_answered_by_at_most_two() {
+async fn reloads_at_once_become_at_most_two() {
     let folder = Folder::with(GOOD);
     let gateway = folder.start().await;
     let reloads: Vec<_> = (0..5)

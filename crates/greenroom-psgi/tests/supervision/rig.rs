@@ -59,12 +59,12 @@ impl Folder {
     }
 
     /// Returns the error with which its start fails.
-    pub(crate) async fn refusal(&self) -> String {
-        refusal(self.builder()).await
+    pub(crate) async fn failure(&self) -> String {
+        failure(self.builder()).await
     }
 }
 
-pub(crate) async fn refusal(builder: Builder) -> String {
+pub(crate) async fn failure(builder: Builder) -> String {
     let started = builder.start().await;
     started.expect_err("it cannot be started").to_string()
 }

@@ -3,7 +3,7 @@ use std::time::Duration;
 use greenroom_psgi::WorkerState;
 
 use crate::rig::{
-    Folder, GOOD, are_ready, eventually, is_running, parent, refusal, serving, until,
+    Folder, GOOD, are_ready, eventually, failure, is_running, parent, serving, until,
 };
 
 /// Notes each process that loads it.
@@ -109,9 +109,9 @@ async fn what_cannot_be_loaded_is_told_in_perls_words() {
         ("kill 'KILL', $$; sub {}", "(signal: 9 (SIGKILL))"),
     ];
     for (application, message) in cases {
-        let refusal = Folder::with(application).refusal().await;
-        assert!(refusal.contains("app.psgi"), "{refusal}");
-        assert!(refusal.contains(message), "{message}: {refusal}");
+        let failure = Folder::with(application).failure().await;
+        assert!(failure.contains("app.psgi"), "{failure}");
+        assert!(failure.contains(message), "{message}: {failure}");
     }
 }
 
@@ -126,17 +126,17 @@ async fn what_cannot_be_preloaded_is_told_in_perls_words() {
         ),
     ];
     for (application, message) in cases {
-        let refusal = refusal(Folder::with(application).builder().preload(true)).await;
-        assert!(refusal.contains(message), "{message}: {refusal}");
+        let failure = failure(Folder::with(application).builder().preload(true)).await;
+        assert!(failure.contains(message), "{message}: {failure}");
     }
 }
 
 #[tokio::test]
 async fn a_missing_module_is_told_of() {
-    let refusal = refusal(Folder::with(GOOD).builder().module("No::Such")).await;
+    let failure = failure(Folder::with(GOOD).builder().module("No::Such")).await;
     assert!(
-        refusal.contains("Can't locate No/Such.pm in @INC"),
-        "{refusal}"
+        failure.contains("Can't locate No/Such.pm in @INC"),
+        "{failure}"
     );
 }
 
@@ -148,11 +148,11 @@ async fn a_missing_file_and_a_directory_are_told_of() {
         (".", "is a directory"),
     ] {
         let builder = greenroom_psgi::Gateway::builder(folder.path(file));
-        let refusal = refusal(builder).await;
-        assert!(refusal.contains(message), "{refusal}");
+        let failure = failure(builder).await;
+        assert!(failure.contains(message), "{failure}");
         assert!(
-            refusal.contains(&folder.path(file).display().to_string()),
-            "{refusal}"
+            failure.contains(&folder.path(file).display().to_string()),
+            "{failure}"
         );
     }
 }
@@ -160,11 +160,11 @@ async fn a_missing_file_and_a_directory_are_told_of() {
 #[tokio::test]
 async fn a_missing_perl_is_told_of_with_what_to_do() {
     for perl in ["no-such-perl", "/no/such/perl"] {
-        let refusal = refusal(Folder::with(GOOD).builder().perl(perl)).await;
+        let failure = failure(Folder::with(GOOD).builder().perl(perl)).await;
         let expected = format!(
             "no perl: tried `{perl}`; install Debian's package perl, or name another one by --perl"
         );
-        assert_eq!(refusal, expected);
+        assert_eq!(failure, expected);
     }
 }
 
@@ -174,10 +174,10 @@ async fn an_application_that_does_not_come_up_is_given_up_and_killed() {
         let folder = Folder::with(&format!("{NOTED} sleep 1000; {GOOD}"));
         let limit = Duration::from_secs(1);
         let builder = folder.builder().preload(preload).start_timeout(limit);
-        let refusal = refusal(builder).await;
+        let failure = failure(builder).await;
         assert!(
-            refusal.ends_with("was not ready within 1s (start_timeout)"),
-            "{refusal}"
+            failure.ends_with("was not ready within 1s (start_timeout)"),
+            "{failure}"
         );
         for pid in folder.read("loads").lines() {
             let pid = pid.parse().expect("it is a number");
@@ -189,8 +189,8 @@ async fn an_application_that_does_not_come_up_is_given_up_and_killed() {
 #[tokio::test]
 async fn of_workers_that_cannot_be_loaded_nothing_is_left() {
     let folder = Folder::with(&format!("{NOTED} die qq{{bad luck\\n}};"));
-    let refusal = refusal(folder.builder().workers(8)).await;
-    assert!(refusal.contains("bad luck"), "{refusal}");
+    let failure = failure(folder.builder().workers(8)).await;
+    assert!(failure.contains("bad luck"), "{failure}");
     let loads = folder.read("loads");
     assert!(!loads.is_empty());
     for pid in loads.lines() {

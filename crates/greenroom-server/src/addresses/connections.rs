@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use super::{Owner, TooMany};
+use super::owner::{Owner, TooMany};
 
 /// Seconds after which a client may try again that has too many connections: nobody knows when one
 /// ends.

@@ -4,7 +4,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use super::{Owner, TooMany};
+use super::owner::{Owner, TooMany};
 
 /// Owners that are known at a time, at most: 2 MiB.
 const OWNERS_MAX: usize = 65_536;
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_says_when_there_is_room_again() {
+    fn a_rejection_says_when_there_is_room_again() {
         let rates = rates(1, 1);
         assert!(rates.take_at(OWNER, milliseconds(0)).is_ok());
         let refused = rates.take_at(OWNER, milliseconds(1));

@@ -4,7 +4,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use greenroom_http::Refusal;
+use greenroom_http::Rejected;
 use http::{Response, StatusCode};
 use tokio::time::sleep;
 
@@ -143,13 +143,13 @@ impl<A: App> Connection<A> {
     }
 
     /// Responds to a malformed message, which no application sees.
-    pub(super) fn refuse(&mut self, refusal: Refusal, scratch: &mut Scratch) -> Turn<A> {
-        tracing::debug!(reason = %refusal, peer = ?self.peer, "refused a request");
+    pub(super) fn refuse(&mut self, rejected: Rejected, scratch: &mut Scratch) -> Turn<A> {
+        tracing::debug!(reason = %rejected, peer = ?self.peer, "refused a request");
         if self.home.settings.access_log {
-            access::log_refusal(refusal.status(), self.peer);
+            access::log_rejection(rejected.status(), self.peer);
         }
-        let detail = refusal.to_string();
-        let rejection = Rejection::new(refusal.status(), &detail);
+        let detail = rejected.to_string();
+        let rejection = Rejection::new(rejected.status(), &detail);
         let response = self.home.settings.rejections.response(&rejection);
         let context = self.home.context.borrow();
         self.http.refuse(&response, &context, &mut scratch.out);
@@ -159,8 +159,8 @@ impl<A: App> Connection<A> {
     }
 
     /// Responds to a body whose framing is broken.
-    pub(super) fn refuse_framing(&mut self, refusal: Refusal, scratch: &mut Scratch) -> Turn<A> {
-        tracing::debug!(reason = %refusal, peer = ?self.peer, "refused a body");
+    pub(super) fn refuse_framing(&mut self, rejected: Rejected, scratch: &mut Scratch) -> Turn<A> {
+        tracing::debug!(reason = %rejected, peer = ?self.peer, "refused a body");
         self.refuse_body(BodyError::Malformed, scratch)
     }
 

@@ -21,7 +21,7 @@ pin_project! {
     pub(crate) struct Exchange<A: App> {
         #[pin]
         state: State<A>,
-        // What is told of the request if it fails, is cut off, or is logged.
+        // What is told of the request if it fails, is aborted, or is logged.
         pub(super) about: About,
         pub(super) feeder: Option<Feeder>,
         // The client waits for `100 Continue`, which was not sent.

@@ -3,7 +3,7 @@
 use std::task::Context;
 
 use bytes::Bytes;
-use greenroom_http::{BodyLength, CONTINUE, Event, Received, Refusal, RequestHead};
+use greenroom_http::{BodyLength, CONTINUE, Event, Received, Rejected, RequestHead};
 use http::{HeaderMap, StatusCode};
 use http_body::{Body, Frame};
 
@@ -41,7 +41,7 @@ impl<A: App> Connection<A> {
         };
         let Received { consumed, event } = match received {
             Ok(received) => received,
-            Err(refusal) => return self.refuse(refusal, scratch),
+            Err(rejected) => return self.refuse(rejected, scratch),
         };
         match event {
             Event::Head(head) if self.is_redirected && !self.is_for_application(&head) => {
@@ -85,7 +85,7 @@ impl<A: App> Connection<A> {
                 Turn::Again
             }
             Event::Http2Preface => self.hand_over(Protocol::Http2, scratch),
-            Event::AnswerFirst => {
+            Event::RespondFirst => {
                 self.closing = Closing::Flush;
                 Turn::Again
             }
@@ -191,7 +191,7 @@ impl<A: App> Connection<A> {
         }
         self.say_continue(scratch);
         match self.gather(scratch) {
-            Err(refusal) => self.refuse_framing(refusal, scratch),
+            Err(rejected) => self.refuse_framing(rejected, scratch),
             Ok((data, _)) if self.body_exceeds_limit(data.len()) => self.end_large_body(),
             Ok((data, behind)) if !data.is_empty() => {
                 self.body_came();
@@ -224,7 +224,7 @@ impl<A: App> Connection<A> {
 
     /// Takes what there is of the body from the input: data, up to [`PART_BYTES`], and what came
     /// right behind it.
-    fn gather(&mut self, scratch: &mut Scratch) -> Result<(Vec<u8>, Behind), Refusal> {
+    fn gather(&mut self, scratch: &mut Scratch) -> Result<(Vec<u8>, Behind), Rejected> {
         let mut part = Vec::new();
         let mut trailers = None;
         self.with_feeder(|feeder| trailers = feeder.trailers.take());

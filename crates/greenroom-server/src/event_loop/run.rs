@@ -118,7 +118,7 @@ async fn drain<A: App>(home: &Rc<Loop<A>>, deadline: Duration) {
         _ = told_to_end => {}
         () = sleep(deadline) => {}
     }
-    // Before they notice that they are cut off, and strike themselves out.
+    // Before they notice that they are aborted, and strike themselves out.
     home.cut.borrow_mut().extend(home.in_flight.aborted());
     home.enter(Phase::Ending);
     let _elapsed = timeout(ENDING_MAX, emptied(home)).await;

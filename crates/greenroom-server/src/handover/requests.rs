@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
-use greenroom_http::{FieldNames, Refusal, check_http2};
+use greenroom_http::{FieldNames, Rejected, check_http2};
 use http::{HeaderValue, Method, Request, Response, StatusCode, Uri, Version};
 use http_body::Body;
 use hyper::body::Incoming;
@@ -124,7 +124,7 @@ impl<A: App> Requests<A> {
     }
 
     /// Holds a request that came over HTTP/2 or HTTP/3 to the rules for all.
-    fn check<B>(&self, request: &mut Request<B>) -> Result<(), Refusal> {
+    fn check<B>(&self, request: &mut Request<B>) -> Result<(), Rejected> {
         let is_extended = request.extensions().get::<hyper::ext::Protocol>().is_some();
         let limits = self.home.settings.limits.http();
         check_http2(request, is_extended, &limits)
@@ -133,16 +133,16 @@ impl<A: App> Requests<A> {
     /// Returns the response to a request that no application sees.
     fn refuse(
         &self,
-        refusal: Refusal,
+        rejected: Rejected,
         method: &Method,
         stream: Option<Rc<Stream>>,
     ) -> Responding<A> {
-        tracing::debug!(reason = %refusal, peer = ?self.peer, "refused a request");
+        tracing::debug!(reason = %rejected, peer = ?self.peer, "refused a request");
         if self.home.settings.access_log {
-            access::log_refusal(refusal.status(), self.peer);
+            access::log_rejection(rejected.status(), self.peer);
         }
         let is_head = *method == Method::HEAD;
-        self.responding(State::Refused { refusal, is_head }, stream)
+        self.responding(State::Refused { rejected, is_head }, stream)
     }
 
     fn responding(&self, state: State<A>, stream: Option<Rc<Stream>>) -> Responding<A> {
@@ -255,9 +255,9 @@ impl<A: App> Requests<A> {
         self.home.count_poll();
         self.home.meter.count_request();
         if request.version() >= Version::HTTP_2
-            && let Err(refusal) = self.check(&mut request)
+            && let Err(rejected) = self.check(&mut request)
         {
-            return self.refuse(refusal, request.method(), stream);
+            return self.refuse(rejected, request.method(), stream);
         }
         let about = self.about(&mut request);
         let declined = self.admit(&about).err();
@@ -343,7 +343,7 @@ pin_project! {
     enum State<A: App> {
         Declined { declined: Declined },
         // A response to HEAD has no content (RFC 9110, 9.3.2).
-        Refused { refusal: Refusal, is_head: bool },
+        Refused { rejected: Rejected, is_head: bool },
         Waiting { request: Option<Request<RequestBody>> },
         Handling { #[pin] future: <A::Service as Service<Request<RequestBody>>>::Future },
     }
@@ -468,9 +468,9 @@ impl<A: App> Future for Responding<A> {
                 let rejection = request.map_or(rejection, |request| rejection.of(&request.about));
                 respond(&self.home.settings.rejections, &rejection)
             }
-            State::Refused { refusal, is_head } => {
-                let detail = refusal.to_string();
-                let rejection = Rejection::new(refusal.status(), &detail);
+            State::Refused { rejected, is_head } => {
+                let detail = rejected.to_string();
+                let rejection = Rejection::new(rejected.status(), &detail);
                 let response = self.home.settings.rejections.response(&rejection);
                 let response = response.map(|bytes| Content::ours(bytes, *is_head));
                 let stream = self.stream.clone();

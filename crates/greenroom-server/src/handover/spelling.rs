@@ -55,12 +55,12 @@ impl Spelling {
 mod tests {
     use super::*;
 
-    const ANSWER: &[u8] = b"HTTP/1.1 101 Go\r\netag: 1\r\n\r\netag: 2\r\n\r\netag: 3";
+    const RESPONSE: &[u8] = b"HTTP/1.1 101 Go\r\netag: 1\r\n\r\netag: 2\r\n\r\netag: 3";
 
     /// Sends the response to a client that takes so many bytes at a time.
     fn sent(names: Names, at_once: usize) -> String {
         let mut spelling = Spelling::new(names);
-        let (mut left, mut sent) = (ANSWER, Vec::new());
+        let (mut left, mut sent) = (RESPONSE, Vec::new());
         while !left.is_empty() {
             // One that would block is offered again.
             spelling.spelled(left);
@@ -79,7 +79,7 @@ mod tests {
         for at_once in [1, 2, 20, 100] {
             let names = Names::from(OnceLock::from(FieldNames::new(["ETag"])));
             assert_eq!(sent(names, at_once), respelled, "{at_once}");
-            assert_eq!(sent(Names::default(), at_once).as_bytes(), ANSWER);
+            assert_eq!(sent(Names::default(), at_once).as_bytes(), RESPONSE);
         }
     }
 }

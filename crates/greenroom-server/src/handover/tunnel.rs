@@ -49,7 +49,7 @@ enum Leaving {
 }
 
 /// Time that a client may take to reply to the close frame.
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl<G> Tunnel<G> {
     pub(super) fn new(
@@ -112,7 +112,7 @@ impl<G> Tunnel<G> {
                     *sent += ready!(io.poll_write(cx, &GOING_AWAY[*sent..]))?;
                 }
                 Leaving::Sending(_) => {
-                    self.leaving = Leaving::Done(Box::pin(sleep(ANSWER_TIMEOUT)));
+                    self.leaving = Leaving::Done(Box::pin(sleep(RESPONSE_TIMEOUT)));
                     if let Some(writer) = self.writer.take() {
                         writer.wake();
                     }

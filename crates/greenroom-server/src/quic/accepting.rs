@@ -18,7 +18,7 @@ use crate::settings::Settings;
 use crate::{ConnectionInfo, TlsInfo};
 
 /// Handshakes under way from which on a client must show first that it is where it says (RFC 9000,
-/// 8.1.2): up to there a client gets its answer one round trip sooner.
+/// 8.1.2): up to there a client gets its response one round trip sooner.
 const UNVALIDATED_MAX: usize = 64;
 /// Divisor of the handshakes at once for those of one address: an eighth.
 const ADDRESS_SHARE: usize = 8;

@@ -103,7 +103,7 @@ impl TlsBuilder {
     }
 
     /// Has `resolver` asked for the names that no certificate is for, and for all clients that
-    /// answer a challenge of a CA (RFC 8737).
+    /// respond to a challenge of a CA (RFC 8737).
     pub fn resolver(mut self, resolver: Arc<dyn ResolvesServerCert>) -> Self {
         self.resolver = Some(resolver);
         self

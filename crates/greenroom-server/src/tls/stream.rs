@@ -268,7 +268,7 @@ impl TlsStream {
             }
             match read(&mut self.socket, &mut buffers.input[end..], cx) {
                 Poll::Ready(Ok(0)) => {
-                    // Without the notice of an end it may have been cut off by anybody; requests
+                    // Without the notice of an end it may have been truncated by anybody; requests
                     // tell their own end.
                     self.has_ended = true;
                     break Poll::Ready(Ok(0));

@@ -156,14 +156,14 @@ async fn a_stream_of_any_type_is_served_and_kept() {
             let fields = format!("Content-Length: {size}\r\n");
             client.send(post("/", &fields)).await;
             client.send(vec![b'b'; size]).await;
-            assert_eq!(client.answer().await.text(), size.to_string());
+            assert_eq!(client.response().await.text(), size.to_string());
         }
     })
     .await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn long_answers_arrive_whole() {
+async fn long_responses_arrive_whole() {
     local(async {
         let server = Rig::start(app(|_| async { Ok(text(vec![b'a'; 1_000_000])) }));
         let mut client = server.connect();
@@ -177,10 +177,10 @@ async fn long_answers_arrive_whole() {
 #[tokio::test(start_paused = true)]
 async fn what_a_stream_keeps_is_flushed() {
     local(async {
-        let (answered, ended) = (HELD_BYTES * 20, "Connection: close\r\n");
+        let (body_bytes, ended) = (HELD_BYTES * 20, "Connection: close\r\n");
         let server = Rig::start(app(move |request| async move {
-            let body = vec![b'a'; answered];
-            // Not read: it is passed over when the answer is out.
+            let body = vec![b'a'; body_bytes];
+            // Not read: it is passed over when the response is out.
             drop(request);
             Ok(text(body))
         }));
@@ -193,13 +193,13 @@ async fn what_a_stream_keeps_is_flushed() {
         });
         let mut client = Client::over(client);
         for _ in 0..3 {
-            assert_eq!(client.get("/").await.body.len(), answered);
+            assert_eq!(client.get("/").await.body.len(), body_bytes);
         }
         assert!(told.try_recv().is_err());
         client
             .send(format!("GET / HTTP/1.1\r\nHost: test\r\n{ended}\r\n"))
             .await;
-        assert_eq!(client.answer().await.body.len(), answered);
+        assert_eq!(client.response().await.body.len(), body_bytes);
         assert!(client.is_closed().await);
         assert!(told.recv().await.is_some(), "it was dropped without an end");
     })
@@ -233,7 +233,7 @@ async fn a_client_that_says_nothing_gets_408() {
         let server = hello();
         let mut client = server.connect();
         let since = Instant::now();
-        assert_eq!(client.answer().await.status, 408);
+        assert_eq!(client.response().await.status, 408);
         assert_elapsed(since, Limits::default().head_timeout);
         assert!(client.is_closed().await);
     })
@@ -241,7 +241,7 @@ async fn a_client_that_says_nothing_gets_408() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_that_stops_reading_is_cut_off() {
+async fn a_client_that_stops_reading_is_disconnected() {
     local(async {
         let (tell, mut told) = mpsc::unbounded_channel();
         let server = Rig::start(app(move |_| {
@@ -274,11 +274,11 @@ async fn connections_are_limited_in_number() {
         let since = Instant::now();
         first.send(get("/")).await;
         second.send(get("/")).await;
-        assert_eq!(first.answer().await.text(), "waited");
+        assert_eq!(first.response().await.text(), "waited");
         assert_elapsed(since, 10 * SECOND);
         // Idle now, it makes room.
         assert!(first.is_closed().await);
-        assert_eq!(second.answer().await.text(), "waited");
+        assert_eq!(second.response().await.text(), "waited");
         assert_elapsed(since, 20 * SECOND);
     })
     .await;
@@ -298,9 +298,9 @@ async fn a_drain_ends_them_and_drops_the_acceptor() {
         server.handle.drain();
         assert!(idle.is_closed().await);
         server.give.closed().await;
-        let answer = busy.answer().await;
-        assert_eq!(answer.text(), "finished");
-        assert!(answer.closes());
+        let response = busy.response().await;
+        assert_eq!(response.text(), "finished");
+        assert!(response.closes());
         assert_eq!(server.ended().await.aborted, []);
     })
     .await;
@@ -334,9 +334,9 @@ async fn http2_is_spoken_over_them() {
         tokio::spawn(connection);
         let request =
             http::Request::get("http://test/").body(http_body_util::Empty::<bytes::Bytes>::new());
-        let answer = sender.send_request(request.unwrap()).await.unwrap();
-        assert_eq!(answer.version(), http::Version::HTTP_2);
-        let body = answer.into_body().collect().await.unwrap().to_bytes();
+        let response = sender.send_request(request.unwrap()).await.unwrap();
+        assert_eq!(response.version(), http::Version::HTTP_2);
+        let body = response.into_body().collect().await.unwrap().to_bytes();
         assert_eq!(body, "hello");
     })
     .await;
@@ -367,7 +367,7 @@ async fn sockets_change_to_the_runtime_of_their_loop() {
         let (accepted, _) = listener.accept().await.unwrap();
         give.send(AcceptedStream::new(accepted, info()).unwrap())
             .unwrap();
-        let second = Client::over(stream).answer().await;
+        let second = Client::over(stream).response().await;
         let mut loops = [first.text(), second.text()];
         loops.sort_unstable();
         assert_eq!(loops, ["loop-0", "loop-1"]);

@@ -108,17 +108,17 @@ async fn requests_are_counted_for_the_client_that_a_trusted_proxy_tells() {
         for client in ["203.0.113.7", "2001:db8::1"] {
             for _ in 0..3 {
                 proxy.send(forwarded(client)).await;
-                assert_eq!(proxy.answer().await.status, 200);
+                assert_eq!(proxy.response().await.status, 200);
             }
             // Whatever connection they come on.
             other_proxy.send(forwarded(client)).await;
-            let refused = other_proxy.answer().await;
+            let refused = other_proxy.response().await;
             assert_eq!((refused.status, refused.closes()), (429, false));
             assert_eq!(refused.field("retry-after"), Some("1"));
         }
         // Another address of the same /64.
         proxy.send(forwarded("2001:db8::2")).await;
-        assert_eq!(proxy.answer().await.status, 429);
+        assert_eq!(proxy.response().await.status, 429);
         // The proxy's own requests are not counted.
         for _ in 0..9 {
             assert_eq!(proxy.get("/").await.status, 200);
@@ -126,7 +126,7 @@ async fn requests_are_counted_for_the_client_that_a_trusted_proxy_tells() {
         sleep(Duration::from_millis(500)).await;
         for status in [200, 429] {
             proxy.send(forwarded("203.0.113.7")).await;
-            assert_eq!(proxy.answer().await.status, status);
+            assert_eq!(proxy.response().await.status, status);
         }
     })
     .await;
@@ -146,14 +146,14 @@ async fn the_body_of_a_declined_request_is_passed_over() {
             sleep(Duration::from_secs(wait)).await;
             client.send(&head).await;
             client.send(&body).await;
-            let answer = client.answer().await;
-            assert_eq!((answer.status, answer.closes()), (status, false));
+            let response = client.response().await;
+            assert_eq!((response.status, response.closes()), (status, false));
         }
         // Of a body that waits for `100 Continue` nobody knows whether it comes.
         let fields = fields.replace("X-", "Expect: 100-continue\r\nX-");
         client.send(post("/", &fields)).await;
-        let answer = client.answer().await;
-        assert_eq!((answer.status, answer.closes()), (429, true));
+        let response = client.response().await;
+        assert_eq!((response.status, response.closes()), (429, true));
         assert!(client.is_closed().await);
     })
     .await;
@@ -171,15 +171,18 @@ async fn requests_over_http2_and_for_an_upgrade_count_too() {
         for status in [200, 429] {
             let request = Request::get("http://test/").header("x-forwarded-for", "203.0.113.7");
             let request = request.body(Empty::<Bytes>::new()).unwrap();
-            let answer = send.send_request(request).await.unwrap();
-            assert_eq!(answer.status(), status);
-            assert_eq!(answer.headers().contains_key("retry-after"), status == 429);
+            let response = send.send_request(request).await.unwrap();
+            assert_eq!(response.status(), status);
+            assert_eq!(
+                response.headers().contains_key("retry-after"),
+                status == 429
+            );
         }
         let mut upgrading = server.connect().await;
         let upgrade = "\r\nConnection: upgrade\r\nUpgrade: other\r\nX-";
         let request = forwarded("203.0.113.7").replace("\r\nX-", upgrade);
         upgrading.send(request).await;
-        assert_eq!(upgrading.answer().await.status, 429);
+        assert_eq!(upgrading.response().await.status, 429);
     })
     .await;
 }

@@ -50,7 +50,7 @@ async fn a_client_is_read_only_as_fast_as_the_application_reads() {
         assert!(taken < 1_500_000, "the server took {taken} bytes ahead");
         release.notify_one();
         assert_eq!(taken + fill(&mut client, ALL - taken).await, ALL);
-        assert_eq!(client.answer().await.text(), ALL.to_string());
+        assert_eq!(client.response().await.text(), ALL.to_string());
     })
     .await;
 }
@@ -107,7 +107,7 @@ async fn trailers_reach_the_application() {
         client
             .send(head + "4\r\nabcd\r\n0\r\nX-Sum: 17\r\n\r\n")
             .await;
-        assert_eq!(client.answer().await.text(), "4 17");
+        assert_eq!(client.response().await.text(), "4 17");
         assert_eq!(client.get("/none").await.status, 500);
     })
     .await;
@@ -123,7 +123,7 @@ async fn a_body_that_nobody_read_is_passed_over_before_the_next_request() {
             let mut client = server.connect().await;
             let field = format!("Content-Length: {bytes}\r\n");
             client.send(post("/post", &field)).await;
-            assert_eq!(client.answer().await.text(), "/post");
+            assert_eq!(client.response().await.text(), "/post");
             client.send(vec![b'b'; bytes]).await;
             assert_eq!(client.get("/get").await.text(), "/get", "{bytes}");
         }
@@ -137,8 +137,8 @@ async fn a_longer_body_that_nobody_read_ends_the_connection() {
         let server = Rig::start(app(|_| async { Ok(text("unread")) }));
         let mut client = server.connect().await;
         client.send(post("/", "Content-Length: 1000000\r\n")).await;
-        let answer = client.answer().await;
-        assert_eq!((answer.text(), answer.closes()), ("unread", true));
+        let response = client.response().await;
+        assert_eq!((response.text(), response.closes()), ("unread", true));
         client.try_send(vec![b'b'; 1_000_000]).await;
         client.try_send(get("/")).await;
         assert!(client.is_closed().await);
@@ -153,16 +153,16 @@ async fn a_body_with_broken_framing_is_400() {
         let mut client = server.connect().await;
         let head = post("/", "Transfer-Encoding: chunked\r\n");
         client.send(head + "4\r\nabcdX\r\n").await;
-        let answer = client.answer().await;
-        assert_eq!(answer.status, 400);
-        assert!(answer.closes());
+        let response = client.response().await;
+        assert_eq!(response.status, 400);
+        assert!(response.closes());
         assert!(client.is_closed().await);
     })
     .await;
 }
 
 /// A handler that gives the body to another task, which tells how it ended.
-async fn error_seen(play: impl AsyncFnOnce(Client), answer_at_once: bool) -> BodyError {
+async fn error_seen(play: impl AsyncFnOnce(Client), respond_at_once: bool) -> BodyError {
     let (tell, mut told) = mpsc::unbounded_channel();
     let server = Rig::start(app(move |request: Request<RequestBody>| {
         let tell = tell.clone();
@@ -171,7 +171,7 @@ async fn error_seen(play: impl AsyncFnOnce(Client), answer_at_once: bool) -> Bod
             tell.send(result.map(drop).unwrap_err()).unwrap();
         });
         async move {
-            if !answer_at_once {
+            if !respond_at_once {
                 reading.await?;
             }
             Ok(text(Bytes::new()))
@@ -190,9 +190,9 @@ async fn whoever_reads_a_body_learns_why_it_ended() {
     local(async {
         let left = error_seen(async |client| drop(client), false).await;
         assert_eq!(left, BodyError::Disconnected);
-        let wait = async |mut client: Client| assert_eq!(client.answer().await.status, 408);
+        let wait = async |mut client: Client| assert_eq!(client.response().await.status, 408);
         assert_eq!(error_seen(wait, false).await, BodyError::TooSlow);
-        let over = async |mut client: Client| assert_eq!(client.answer().await.status, 200);
+        let over = async |mut client: Client| assert_eq!(client.response().await.status, 200);
         assert_eq!(error_seen(over, true).await, BodyError::Application);
     })
     .await;

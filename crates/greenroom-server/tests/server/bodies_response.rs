@@ -1,4 +1,4 @@
-//! Bodies of answers: produced as the client reads, framed by the server, cut off when they fail.
+//! Bodies of responses: produced as the client reads, framed by the server, aborted when they fail.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -22,15 +22,15 @@ fn data(text: &'static str) -> Frame<Bytes> {
     Frame::data(Bytes::from_static(text.as_bytes()))
 }
 
-/// A server that answers every request with these parts, and these fields.
+/// A server that responds to every request with these parts, and these fields.
 fn responding(parts: fn() -> Vec<Part>, fields: &'static [(&'static str, &'static str)]) -> Rig {
     Rig::start(app(move |_| async move {
-        let mut answer = streamed(stream::iter(parts()));
+        let mut response = streamed(stream::iter(parts()));
         for (name, value) in fields {
             let value = HeaderValue::from_static(value);
-            answer.headers_mut().insert(*name, value);
+            response.headers_mut().insert(*name, value);
         }
-        Ok(answer)
+        Ok(response)
     }))
 }
 
@@ -74,16 +74,16 @@ async fn a_body_of_unknown_length_is_chunked() {
         let server = responding(|| vec![Ok(data("one")), Ok(data("")), Ok(data("two"))], &[]);
         let mut client = server.connect().await;
         for _ in 0..2 {
-            let answer = client.get("/").await;
-            assert_eq!(answer.field("transfer-encoding"), Some("chunked"));
-            assert_eq!(answer.text(), "onetwo");
+            let response = client.get("/").await;
+            assert_eq!(response.field("transfer-encoding"), Some("chunked"));
+            assert_eq!(response.text(), "onetwo");
         }
     })
     .await;
 }
 
-/// A server that answers one request with the parts that it is then sent.
-fn answering_as_told() -> (Rig, mpsc::UnboundedSender<Bytes>) {
+/// A server that responds to one request with the parts that it is then sent.
+fn responding_as_told() -> (Rig, mpsc::UnboundedSender<Bytes>) {
     let (tell, told) = mpsc::unbounded_channel();
     let told = Arc::new(Mutex::new(Some(told)));
     let server = Rig::start(app(move |_| {
@@ -100,7 +100,7 @@ const LENGTHS: [usize; 4] = [5, 16 * 1_024, 16 * 1_024 + 1, 100_000];
 #[tokio::test(start_paused = true)]
 async fn a_part_arrives_as_a_whole_chunk_while_the_handler_waits_for_the_next() {
     local(async {
-        let (server, tell) = answering_as_told();
+        let (server, tell) = responding_as_told();
         let mut client = server.connect().await;
         client.send(get("/")).await;
         assert_eq!(client.head().await.0, 200);
@@ -120,7 +120,7 @@ async fn a_part_arrives_as_a_whole_chunk_while_the_handler_waits_for_the_next() 
 #[tokio::test(start_paused = true)]
 async fn chunks_are_whole_however_little_the_client_takes_at_once() {
     local(async {
-        let (server, tell) = answering_as_told();
+        let (server, tell) = responding_as_told();
         let mut client = server.connect().await;
         client.send(get("/")).await;
         let parts: Vec<_> = (0..=255_u8)
@@ -131,7 +131,7 @@ async fn chunks_are_whole_however_little_the_client_takes_at_once() {
         }
         drop(tell);
         settle().await;
-        assert!(client.answer().await.body == parts.concat());
+        assert!(client.response().await.body == parts.concat());
     })
     .await;
 }
@@ -144,9 +144,9 @@ async fn http_1_0_gets_a_body_of_unknown_length_up_to_the_end_of_the_connection(
         client
             .send("GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n")
             .await;
-        let answer = client.answer().await;
-        assert_eq!(answer.field("transfer-encoding"), None);
-        assert_eq!((answer.text(), answer.closes()), ("onetwo", true));
+        let response = client.response().await;
+        assert_eq!(response.field("transfer-encoding"), None);
+        assert_eq!((response.text(), response.closes()), ("onetwo", true));
     })
     .await;
 }
@@ -176,7 +176,7 @@ async fn a_body_shorter_than_its_content_length_ends_the_connection() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_body_that_fails_is_cut_off_before_its_last_chunk() {
+async fn a_body_that_fails_is_aborted_before_its_last_chunk() {
     local(async {
         let server = responding(
             || vec![Ok(data("begun")), Err("the disk is gone".into())],
@@ -206,11 +206,11 @@ async fn trailers_go_to_a_client_that_takes_them() {
         client
             .send("GET / HTTP/1.1\r\nHost: test\r\nTE: trailers\r\nConnection: TE\r\n\r\n")
             .await;
-        let answer = client.answer().await;
-        assert_eq!(answer.text(), "body");
-        assert_eq!(answer.trailers.to_lowercase(), "x-sum: 17\r\n");
-        let answer = client.get("/").await;
-        assert_eq!((answer.text(), answer.trailers.as_str()), ("body", ""));
+        let response = client.response().await;
+        assert_eq!(response.text(), "body");
+        assert_eq!(response.trailers.to_lowercase(), "x-sum: 17\r\n");
+        let response = client.get("/").await;
+        assert_eq!((response.text(), response.trailers.as_str()), ("body", ""));
     })
     .await;
 }
@@ -252,14 +252,17 @@ async fn head_does_not_run_the_producer_of_a_body() {
 async fn no_content_has_no_body() {
     local(async {
         let server = Rig::start(app(|_| async {
-            let mut answer = text("must not be sent");
-            *answer.status_mut() = http::StatusCode::NO_CONTENT;
-            Ok(answer)
+            let mut response = text("must not be sent");
+            *response.status_mut() = http::StatusCode::NO_CONTENT;
+            Ok(response)
         }));
         let mut client = server.connect().await;
         for _ in 0..2 {
-            let answer = client.get("/").await;
-            assert_eq!((answer.status, answer.field("content-length")), (204, None));
+            let response = client.get("/").await;
+            assert_eq!(
+                (response.status, response.field("content-length")),
+                (204, None)
+            );
         }
     })
     .await;
@@ -269,17 +272,17 @@ async fn no_content_has_no_body() {
 async fn what_is_not_modified_has_no_length_but_one_that_the_handler_knows() {
     local(async {
         let server = Rig::start(app(|request: Request<RequestBody>| async move {
-            let mut answer = text("");
-            *answer.status_mut() = http::StatusCode::NOT_MODIFIED;
+            let mut response = text("");
+            *response.status_mut() = http::StatusCode::NOT_MODIFIED;
             let said = HeaderValue::from_str(&request.uri().path()[1..])?;
-            answer.headers_mut().insert("content-length", said);
-            Ok(answer)
+            response.headers_mut().insert("content-length", said);
+            Ok(response)
         }));
         let mut client = server.connect().await;
         for (path, length) in [("/0", None), ("/42", Some("42")), ("/0", None)] {
-            let answer = client.get(path).await;
+            let response = client.get(path).await;
             assert_eq!(
-                (answer.status, answer.field("content-length")),
+                (response.status, response.field("content-length")),
                 (304, length)
             );
         }
@@ -291,10 +294,10 @@ async fn what_is_not_modified_has_no_length_but_one_that_the_handler_knows() {
 async fn a_reason_phrase_of_hypers_is_sent() {
     local(async {
         let server = Rig::start(app(|_| async {
-            let mut answer = text("");
+            let mut response = text("");
             let reason = ReasonPhrase::from_static(b"Awesome");
-            answer.extensions_mut().insert(reason);
-            Ok(answer)
+            response.extensions_mut().insert(reason);
+            Ok(response)
         }));
         let mut client = server.connect().await;
         let upgrade = "Connection: upgrade\r\nUpgrade: unheard-of\r\n";
@@ -302,7 +305,7 @@ async fn a_reason_phrase_of_hypers_is_sent() {
             client
                 .send(format!("GET / HTTP/1.1\r\nHost: test\r\n{fields}\r\n"))
                 .await;
-            let head = client.answer().await.head;
+            let head = client.response().await.head;
             assert!(head.starts_with("HTTP/1.1 200 Awesome\r\n"), "{head}");
         }
     })
@@ -321,8 +324,8 @@ async fn a_long_body_arrives_whole() {
         }));
         let mut client = server.connect().await;
         client.send(get("/") + &get("/")).await;
-        assert!(client.answer().await.body == sent);
-        assert!(client.answer().await.body == sent);
+        assert!(client.response().await.body == sent);
+        assert!(client.response().await.body == sent);
     })
     .await;
 }

@@ -1,4 +1,4 @@
-//! A client that writes and reads bytes, and knows just enough of HTTP/1.1 to see where an answer
+//! A client that writes and reads bytes, and knows just enough of HTTP/1.1 to see where a response
 //! ends.
 
 use std::net::SocketAddr;
@@ -17,16 +17,16 @@ pub(crate) struct Client {
     read: Vec<u8>,
 }
 
-/// An answer, taken apart.
+/// A response, taken apart.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct Response {
     pub(crate) status: u16,
     pub(crate) head: String,
     pub(crate) body: Vec<u8>,
     pub(crate) trailers: String,
 }
 
-impl Answer {
+impl Response {
     /// The value of a field, if it is there once.
     pub(crate) fn field(&self, name: &str) -> Option<&str> {
         let mut found = self.head.lines().filter_map(|line| {
@@ -82,10 +82,10 @@ impl Client {
         self.stream.write(bytes).await.unwrap()
     }
 
-    /// A GET without anything special, and its answer.
-    pub(crate) async fn get(&mut self, path: &str) -> Answer {
+    /// A GET without anything special, and its response.
+    pub(crate) async fn get(&mut self, path: &str) -> Response {
         self.send(get(path)).await;
-        self.answer().await
+        self.response().await
     }
 
     /// Ends this side of the connection.
@@ -120,29 +120,29 @@ impl Client {
         self.read.is_empty() && !self.more().await
     }
 
-    /// The next answer, to a request that was not HEAD.
-    pub(crate) async fn answer(&mut self) -> Answer {
+    /// The next response, to a request that was not HEAD.
+    pub(crate) async fn response(&mut self) -> Response {
         let (status, head) = self.head().await;
-        let mut answer = Answer {
+        let mut response = Response {
             status,
             head,
             body: Vec::new(),
             trailers: String::new(),
         };
         if status == 204 || status == 304 {
-            return answer;
+            return response;
         }
-        if let Some(length) = answer.field("content-length") {
-            answer.body = self.read_exactly(length.parse().unwrap()).await;
-        } else if answer.field("transfer-encoding") == Some("chunked") {
-            (answer.body, answer.trailers) = self.chunks().await;
+        if let Some(length) = response.field("content-length") {
+            response.body = self.read_exactly(length.parse().unwrap()).await;
+        } else if response.field("transfer-encoding") == Some("chunked") {
+            (response.body, response.trailers) = self.chunks().await;
         } else {
-            answer.body = self.rest().await;
+            response.body = self.rest().await;
         }
-        answer
+        response
     }
 
-    /// The head of the next answer: its status and all of it.
+    /// The head of the next response: its status and all of it.
     pub(crate) async fn head(&mut self) -> (u16, String) {
         let head = self.until(b"\r\n\r\n").await;
         let status = head.split(' ').nth(1).unwrap().parse().unwrap();

@@ -16,9 +16,9 @@ async fn handler(mut request: Request<RequestBody>) -> Reply {
         .authority()
         .is_none_or(|to| to.as_str() != "echo:7")
     {
-        let mut answer = text(request.uri().to_string());
-        *answer.status_mut() = StatusCode::METHOD_NOT_ALLOWED;
-        return Ok(answer);
+        let mut response = text(request.uri().to_string());
+        *response.status_mut() = StatusCode::METHOD_NOT_ALLOWED;
+        return Ok(response);
     }
     let upgrade = hyper::upgrade::on(&mut request);
     spawn_local(async move {
@@ -43,7 +43,7 @@ async fn an_application_opens_a_tunnel() {
         client
             .send(get("/before") + &connect("echo:7") + "early")
             .await;
-        assert_eq!(client.answer().await.status, 405);
+        assert_eq!(client.response().await.status, 405);
         let (status, head) = client.head().await;
         assert_eq!(status, 200);
         let head = head.to_lowercase();
@@ -60,21 +60,21 @@ async fn an_application_opens_a_tunnel() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_application_that_opens_none_answers_and_the_connection_ends() {
+async fn an_application_that_opens_none_responds_and_the_connection_ends() {
     local(async {
         let server = Rig::start(app(handler));
         let mut client = server.connect().await;
         client.send(connect("other:80")).await;
-        let answer = client.answer().await;
-        assert_eq!((answer.status, answer.text()), (405, "other:80"));
-        assert!(answer.closes());
+        let response = client.response().await;
+        assert_eq!((response.status, response.text()), (405, "other:80"));
+        assert!(response.closes());
         assert!(client.is_closed().await);
     })
     .await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_tunnel_that_outlasts_the_drain_is_cut_off_and_named() {
+async fn a_tunnel_that_outlasts_the_drain_is_aborted_and_named() {
     local(async {
         let server = Rig::start(app(handler));
         let mut client = server.connect().await;

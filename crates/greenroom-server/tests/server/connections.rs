@@ -14,7 +14,7 @@ use crate::client::{Client, get};
 use crate::listening::{ANY_PORT, tcp_address};
 use crate::rig::{Rig, app, local, settle, text, within};
 
-/// A server of two loops that answers with the name of the loop's thread.
+/// A server of two loops that responds with the name of the loop's thread.
 struct Pair {
     address: Address,
     handle: Handle,
@@ -147,7 +147,7 @@ async fn connections_that_wait_in_one_burst_are_spread_too() {
 }
 
 #[tokio::test]
-async fn ten_rounds_of_short_connections_are_all_answered() {
+async fn ten_rounds_of_short_connections_are_all_served() {
     within(async {
         let pair = Pair::start(Server::builder().listen(ANY_PORT));
         for _ in 0..10 {
@@ -202,8 +202,8 @@ async fn at_the_limit_the_longest_idle_connection_makes_room() {
         // The first is used again, so the second is the one that has been idle longest.
         assert_eq!(clients[0].get("/").await.status, 200);
         sleep(Duration::from_secs(1)).await;
-        let mut newcomer = server.connect().await;
-        assert_eq!(newcomer.get("/").await.status, 200);
+        let mut new_client = server.connect().await;
+        assert_eq!(new_client.get("/").await.status, 200);
         assert!(clients[1].is_closed().await);
         assert_eq!(clients[0].get("/").await.status, 200);
         assert_eq!(clients[2].get("/").await.status, 200);
@@ -212,7 +212,7 @@ async fn at_the_limit_the_longest_idle_connection_makes_room() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn at_the_limit_requests_under_way_are_not_given_up_for_newcomers() {
+async fn at_the_limit_requests_under_way_are_not_given_up_for_new_clients() {
     local(async {
         let server = at_most(2);
         let mut busy = server.connect().await;
@@ -220,12 +220,12 @@ async fn at_the_limit_requests_under_way_are_not_given_up_for_newcomers() {
         let mut other = server.connect().await;
         other.send(get("/never")).await;
         settle().await;
-        let mut newcomer = server.connect().await;
-        newcomer.send(get("/")).await;
-        let waited = timeout(Duration::from_secs(20), newcomer.head()).await;
+        let mut new_client = server.connect().await;
+        new_client.send(get("/")).await;
+        let waited = timeout(Duration::from_secs(20), new_client.head()).await;
         assert!(waited.is_err(), "served over the limit");
         drop(busy);
-        assert_eq!(newcomer.answer().await.status, 200);
+        assert_eq!(new_client.response().await.status, 200);
     })
     .await;
 }
@@ -245,9 +245,9 @@ async fn at_the_limit_another_loops_idle_connection_makes_room() {
         settle().await;
         let mut second = server.connect().await;
         assert_eq!(second.get("/").await.status, 200);
-        let mut newcomer = server.connect().await;
+        let mut new_client = server.connect().await;
         let since = Instant::now();
-        assert_eq!(newcomer.get("/").await.status, 200);
+        assert_eq!(new_client.get("/").await.status, 200);
         assert!(since.elapsed() < Duration::from_secs(2));
         assert!(second.is_closed().await);
     })

@@ -19,22 +19,22 @@ async fn the_client_is_told_to_go_on_when_the_application_asks_for_the_body() {
                 (100, "HTTP/1.1 100 Continue\r\n\r\n".to_owned())
             );
             client.send("hello").await;
-            let answer = client.answer().await;
-            assert_eq!((answer.status, answer.text()), (200, "5"));
+            let response = client.response().await;
+            assert_eq!((response.status, response.text()), (200, "5"));
         }
     })
     .await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_whose_body_nobody_asks_for_gets_its_answer_and_the_end() {
+async fn a_client_whose_body_nobody_asks_for_gets_its_response_and_the_end() {
     local(async {
         let server = Rig::start(app(|_| async { Ok(text("no need")) }));
         let mut client = server.connect().await;
         client.send(post("/", EXPECTING)).await;
-        let answer = client.answer().await;
-        assert_eq!((answer.status, answer.text()), (200, "no need"));
-        assert!(answer.closes());
+        let response = client.response().await;
+        assert_eq!((response.status, response.text()), (200, "no need"));
+        assert!(response.closes());
         assert!(client.is_closed().await);
     })
     .await;
@@ -48,8 +48,8 @@ async fn a_client_that_did_not_wait_is_not_told_to_go_on() {
         client
             .send(post("/", EXPECTING) + "hello" + &get("/"))
             .await;
-        assert_eq!(client.answer().await.text(), "5");
-        assert_eq!(client.answer().await.text(), "0");
+        assert_eq!(client.response().await.text(), "5");
+        assert_eq!(client.response().await.text(), "0");
     })
     .await;
 }
@@ -65,8 +65,8 @@ async fn a_client_whose_body_is_over_the_cap_is_not_told_to_go_on() {
         let mut client = server.connect().await;
         let fields = "Content-Length: 9000000\r\nExpect: 100-continue\r\n";
         client.send(post("/", fields)).await;
-        let answer = client.answer().await;
-        assert_eq!(answer.status, 413);
+        let response = client.response().await;
+        assert_eq!(response.status, 413);
         assert!(client.is_closed().await);
     })
     .await;
@@ -80,7 +80,7 @@ async fn another_expectation_is_417() {
         client
             .send(post("/", "Content-Length: 5\r\nExpect: miracles\r\n"))
             .await;
-        assert_eq!(client.answer().await.status, 417);
+        assert_eq!(client.response().await.status, 417);
     })
     .await;
 }

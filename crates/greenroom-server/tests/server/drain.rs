@@ -16,7 +16,7 @@ use crate::rig::{Reply, Rig, app, assert_elapsed, local, settle, streamed, text,
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// `/5` answers after 5 s, `/stream` with a part a second for 5 s, `/never` not at all, `/notice`
+/// `/5` responds after 5 s, `/stream` with a part a second for 5 s, `/never` not at all, `/notice`
 /// with a part when it is told of the drain, and `/told` then, too.
 pub(crate) async fn handler(request: Request<RequestBody>) -> Reply {
     match request.uri().path() {
@@ -73,11 +73,11 @@ async fn what_is_under_way_is_finished_and_the_rest_is_closed_soon() {
         assert!(since.elapsed() < SECOND);
         assert!(UnixStream::connect(&server.path).await.is_err());
 
-        let answer = busy.answer().await;
-        assert_eq!((answer.status, answer.text()), (200, "done"));
-        assert!(answer.closes());
+        let response = busy.response().await;
+        assert_eq!((response.status, response.text()), (200, "done"));
+        assert!(response.closes());
         assert!(busy.is_closed().await);
-        assert_eq!(streaming.answer().await.text(), "partpartpartpartpart");
+        assert_eq!(streaming.response().await.text(), "partpartpartpartpart");
         assert!(streaming.is_closed().await);
         drop((idle, silent, busy, streaming));
         assert_eq!(server.ended().await.aborted, []);
@@ -97,8 +97,8 @@ async fn a_request_that_has_begun_to_arrive_is_served() {
         server.handle.drain();
         settle().await;
         client.send(rest).await;
-        let answer = client.answer().await;
-        assert_eq!((answer.text(), answer.closes()), ("done", true));
+        let response = client.response().await;
+        assert_eq!((response.text(), response.closes()), ("done", true));
         assert_eq!(server.ended().await.aborted, []);
     })
     .await;
@@ -112,7 +112,7 @@ async fn the_next_request_of_a_connection_is_not_served() {
         client.send(get("/1") + &get("/2")).await;
         settle().await;
         server.handle.drain();
-        assert!(client.answer().await.closes());
+        assert!(client.response().await.closes());
         assert!(client.is_closed().await);
         assert_eq!(server.ended().await.aborted, []);
     })
@@ -120,7 +120,7 @@ async fn the_next_request_of_a_connection_is_not_served() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn after_30_s_the_rest_is_cut_off_and_named() {
+async fn after_30_s_the_rest_is_aborted_and_named() {
     local(async {
         let server = Rig::start(app(handler));
         let mut client = asking(&server, "/never?secret=1").await;
@@ -142,7 +142,7 @@ async fn after_30_s_the_rest_is_cut_off_and_named() {
 }
 
 #[tokio::test]
-async fn whoever_is_cut_off_is_named_by_address() {
+async fn whoever_is_disconnected_is_named_by_address() {
     within(async {
         let server = Server::builder()
             .listen(ANY_PORT)
@@ -159,7 +159,7 @@ async fn whoever_is_cut_off_is_named_by_address() {
         let peer = stream.local_addr().unwrap();
         let mut client = Client::over(stream);
         client.send(get("/") + &get("/never")).await;
-        assert_eq!(client.answer().await.status, 200);
+        assert_eq!(client.response().await.status, 200);
         handle.drain();
         let report = serving.await.unwrap().unwrap();
         let peers: Vec<_> = report.aborted.iter().map(|cut| cut.peer).collect();
@@ -247,8 +247,8 @@ async fn handlers_that_ask_are_told_and_end_at_once() {
         sleep(60 * SECOND).await;
         server.handle.drain();
         let since = Instant::now();
-        let answer = told.answer().await;
-        assert_eq!((answer.text(), answer.closes()), ("told", true));
+        let response = told.response().await;
+        assert_eq!((response.text(), response.closes()), ("told", true));
         let rest = String::from_utf8(streaming.rest().await).unwrap();
         assert!(
             rest.contains("the last") && rest.ends_with("0\r\n\r\n"),
@@ -275,7 +275,7 @@ async fn a_request_that_comes_during_the_drain_is_told_at_once() {
         server.handle.drain();
         settle().await;
         client.send(rest).await;
-        assert_eq!(client.answer().await.text(), "true");
+        assert_eq!(client.response().await.text(), "true");
     })
     .await;
 }
@@ -287,11 +287,11 @@ async fn servers_on_one_thread_tell_their_own_handlers() {
         let mut asked_one = asking(&one, "/told").await;
         let mut asked_other = asking(&other, "/told").await;
         other.handle.drain();
-        assert_eq!(asked_other.answer().await.text(), "told");
+        assert_eq!(asked_other.response().await.text(), "told");
         assert_eq!(other.ended().await.aborted, []);
         sleep(SECOND).await;
         one.handle.drain();
-        assert_eq!(asked_one.answer().await.text(), "told");
+        assert_eq!(asked_one.response().await.text(), "told");
     })
     .await;
 }

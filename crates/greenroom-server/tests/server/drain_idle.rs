@@ -1,5 +1,5 @@
 //! Connections that end while they are idle: a request that crosses that end is served, or at least
-//! not answered by a reset.
+//! not met by a reset.
 
 use std::io::ErrorKind;
 use std::net::SocketAddr;
@@ -41,8 +41,8 @@ async fn a_request_that_is_there_when_the_drain_begins_is_served_without_a_grace
             server.handle.drain();
             // The loop learns of the drain before it learns of this.
             client.send(get("/")).await;
-            let answer = client.answer().await;
-            assert_eq!((answer.text(), answer.closes()), ("done", true));
+            let response = client.response().await;
+            assert_eq!((response.text(), response.closes()), ("done", true));
             assert!(client.is_closed().await);
         }
     })
@@ -60,8 +60,8 @@ async fn a_request_within_the_grace_of_a_drain_is_served_as_the_last() {
         server.handle.drain();
         for client in [&mut used, &mut new] {
             sleep(Duration::from_millis(240)).await;
-            let answer = client.get("/").await;
-            assert_eq!((answer.text(), answer.closes()), ("done", true));
+            let response = client.get("/").await;
+            assert_eq!((response.text(), response.closes()), ("done", true));
             assert!(client.is_closed().await);
         }
         drop((used, new));
@@ -155,12 +155,12 @@ async fn a_connection_that_makes_room_serves_the_request_that_is_there() {
         let mut idle = server.connect().await;
         assert_eq!(idle.get("/").await.status, 200);
         sleep(SECOND).await;
-        let mut newcomer = server.connect().await;
+        let mut new_client = server.connect().await;
         idle.send(get("/")).await;
-        let answer = idle.answer().await;
-        assert_eq!(answer.status, 200);
-        newcomer.send(get("/")).await;
-        assert_eq!(newcomer.answer().await.status, 200);
+        let response = idle.response().await;
+        assert_eq!(response.status, 200);
+        new_client.send(get("/")).await;
+        assert_eq!(new_client.response().await.status, 200);
     })
     .await;
 }
@@ -172,7 +172,7 @@ const CLIENTS: u32 = 1_500;
 struct Fates {
     served: AtomicUsize,
     reset: AtomicUsize,
-    unanswered: AtomicUsize,
+    without_response: AtomicUsize,
 }
 
 /// The barrier at which all clients wait for each other.
@@ -188,7 +188,7 @@ async fn post_on(address: SocketAddr, fates: Rc<Fates>, all: Rc<All>) {
     let mut is_first = true;
     loop {
         match exchange(&mut stream, request.as_bytes()).await {
-            Ok(None) => fates.unanswered.fetch_add(1, Ordering::Relaxed),
+            Ok(None) => fates.without_response.fetch_add(1, Ordering::Relaxed),
             Err(error) => {
                 assert_eq!(error, ErrorKind::ConnectionReset);
                 fates.reset.fetch_add(1, Ordering::Relaxed)
@@ -281,21 +281,25 @@ async fn of_1500_clients_that_post_at_a_drain_none_loses_a_request() {
         let report = serving.await.unwrap().unwrap();
         assert_eq!(report.aborted, []);
         assert_eq!(fates.reset.load(Ordering::Relaxed), 0, "{fates:?}");
-        assert_eq!(fates.unanswered.load(Ordering::Relaxed), 0, "{fates:?}");
+        assert_eq!(
+            fates.without_response.load(Ordering::Relaxed),
+            0,
+            "{fates:?}"
+        );
         assert!(fates.served.load(Ordering::Relaxed) > CLIENTS as usize);
     })
     .await;
 }
 
 /// Posts with a pause after each response, until one says that it is the last: how many were
-/// answered.
+/// served.
 async fn post_with_pauses(mut stream: UnixStream, pause: Duration) -> usize {
     let request = post("/", "Content-Length: 5\r\n") + "hello";
-    for answered in 1.. {
+    for served in 1.. {
         let exchanged = exchange(&mut stream, request.as_bytes()).await;
         let response = exchanged.unwrap().expect("a response");
         if response.contains("onnection: close") {
-            return answered;
+            return served;
         }
         sleep(pause).await;
     }

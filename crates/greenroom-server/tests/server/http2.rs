@@ -61,9 +61,9 @@ impl Client {
     }
 
     async fn post(&self, path: &str, body: Response<Body>) -> (StatusCode, String) {
-        let answer = self.try_send(path, body).await.unwrap();
-        let status = answer.status();
-        let body = answer.into_body().collect().await.unwrap().to_bytes();
+        let response = self.try_send(path, body).await.unwrap();
+        let status = response.status();
+        let body = response.into_body().collect().await.unwrap().to_bytes();
         (status, String::from_utf8(body.to_vec()).unwrap())
     }
 
@@ -191,8 +191,8 @@ async fn a_panic_is_500_and_the_connection_goes_on() {
         let client = Client::connect(&server).await;
         assert_eq!(client.get("/panic").await.0, 500);
         // The reset may overtake the head.
-        if let Ok(answer) = client.try_send("/panic-in-body", text("")).await {
-            assert!(answer.into_body().collect().await.is_err());
+        if let Ok(response) = client.try_send("/panic-in-body", text("")).await {
+            assert!(response.into_body().collect().await.is_err());
         }
         Log::assert_line(&["ERROR", "in the handler", "POST /panic"]);
         Log::assert_line(&["ERROR", "in the body", "POST /panic-in-body"]);
@@ -243,8 +243,8 @@ async fn a_drain_lets_streams_finish_and_takes_no_new_ones() {
             sleep(SECOND).await;
             assert!(client.try_send("/late", text("")).await.is_err());
         };
-        let (answer, ()) = tokio::join!(client.get("/5"), drain);
-        assert_eq!(answer.1, "done");
+        let (response, ()) = tokio::join!(client.get("/5"), drain);
+        assert_eq!(response.1, "done");
         client.connection.await.unwrap().unwrap();
         assert_eq!(server.ended().await.aborted, []);
     })
@@ -272,7 +272,7 @@ async fn handlers_that_ask_are_told_of_the_drain() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn streams_that_outlast_the_drain_are_cut_off_and_named() {
+async fn streams_that_outlast_the_drain_are_aborted_and_named() {
     local(async {
         for abort in [false, true] {
             let server = Rig::start(app(handler));
@@ -287,8 +287,8 @@ async fn streams_that_outlast_the_drain_are_cut_off_and_named() {
                 }
             };
             let since = Instant::now();
-            let (answer, ()) = tokio::join!(client.try_send("/never", text("")), ending);
-            assert!(answer.is_err());
+            let (response, ()) = tokio::join!(client.try_send("/never", text("")), ending);
+            assert!(response.is_err());
             let seconds = if abort { 0 } else { 30 };
             assert_elapsed(since, seconds * SECOND);
             let cut = server.ended().await.aborted;
@@ -300,7 +300,7 @@ async fn streams_that_outlast_the_drain_are_cut_off_and_named() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_handler_sends_no_informational_answer() {
+async fn a_handler_sends_no_informational_response() {
     local(async {
         let server = Rig::start(app(told));
         let client = Client::connect(&server).await;

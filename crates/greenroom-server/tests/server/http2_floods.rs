@@ -163,7 +163,7 @@ async fn empty_data_without_end_ends_the_connection() {
 
 /// Frames that have to be acknowledged are not read ahead of their acknowledgement.
 #[tokio::test(start_paused = true)]
-async fn who_takes_no_acknowledgements_is_cut_off_after_30_s() {
+async fn who_takes_no_acknowledgements_is_disconnected_after_30_s() {
     local(async {
         for asked in [frame(PING, 0, 0, &[7; 8]), frame(SETTINGS, 0, 0, &[])] {
             let (server, ..) = serve();

@@ -98,8 +98,8 @@ impl Frames {
         self.send(WINDOW_UPDATE, 0, id, &bytes.to_be_bytes()).await;
     }
 
-    /// The next frame that is not about the connection's settings; pings are answered. `None` at
-    /// the end of the connection.
+    /// The next frame that is not about the connection's settings; pings are replied to.
+    /// `None` at the end of the connection.
     pub(crate) async fn next(&mut self) -> Option<Frame> {
         loop {
             let mut header = [0; 9];

@@ -79,16 +79,19 @@ async fn rfc9113_8_3_1_targets_that_http_1_1_refuses_are_refused() {
     local(async {
         let malformed = (400, "malformed request target\n".to_owned());
         for authority in ["user@example.org", "a.example,b.example", "a:b", "[::1"] {
-            let answer = asked(&target("GET", authority, "/")).await;
+            let response = asked(&target("GET", authority, "/")).await;
             // Some never come so far: hyper's parser resets their streams.
             assert!(
-                answer == malformed || answer.0 == 0,
-                "{authority}: {answer:?}"
+                response == malformed || response.0 == 0,
+                "{authority}: {response:?}"
             );
         }
         for path in ["*", "path", "/a b", "/\u{80}"] {
-            let answer = asked(&target("GET", "example.org", path)).await;
-            assert!(answer == malformed || answer.0 == 0, "{path}: {answer:?}");
+            let response = asked(&target("GET", "example.org", path)).await;
+            assert!(
+                response == malformed || response.0 == 0,
+                "{path}: {response:?}"
+            );
         }
         assert_eq!(asked(&target("OPTIONS", "example.org", "*")).await.0, 200);
         assert_eq!(asked(&target("GET", "example.org", "/\u{e9}")).await.0, 200);

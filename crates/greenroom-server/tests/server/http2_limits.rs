@@ -24,7 +24,7 @@ const WINDOW_MAX: u32 = 0x7fff_ffff;
 const PART_BYTES: usize = 20_000;
 const PARTS: usize = 50;
 
-/// An answer of 1 MB, made as it is asked for, which counts what it was asked for.
+/// A response of 1 MB, made as it is asked for, which counts what it was asked for.
 fn counted(asked: &Arc<AtomicUsize>) -> Response<Body> {
     let asked = Arc::clone(asked);
     streamed(stream::iter(0..PARTS).map(move |_| {
@@ -74,7 +74,7 @@ async fn get_all(client: &mut Frames, path: &str) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_opens_no_window_is_asked_little_for_and_is_cut_off_after_30_s() {
+async fn who_opens_no_window_is_asked_little_for_and_is_disconnected_after_30_s() {
     local(async {
         for path in ["/mega", "/whole", "/small"] {
             let (server, asked) = serve();
@@ -101,7 +101,7 @@ async fn who_opens_no_window_is_asked_little_for_and_is_cut_off_after_30_s() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_reads_nothing_is_asked_little_for_and_is_cut_off_after_30_s() {
+async fn who_reads_nothing_is_asked_little_for_and_is_disconnected_after_30_s() {
     local(async {
         let (server, asked) = serve();
         let mut client = Frames::with_window(&server.path, WINDOW_MAX).await;
@@ -164,16 +164,16 @@ async fn a_stream_that_is_not_read_is_reset_and_holds_up_no_other() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_a_rate_who_takes_little_but_something_is_not_cut_off() {
+async fn without_a_rate_who_takes_little_but_something_is_not_disconnected() {
     local(async {
-        // Its pings would have to be answered while this client waits.
+        // Its pings would have to be replied to while this client waits.
         let limits = Limits {
             keep_alive_timeout: 86_400 * SECOND,
             response_rate_min: 0,
             ..Limits::default()
         };
-        let answer = |request| handler(request, Arc::default());
-        let server = Rig::with(app(answer), |builder| builder.limits(limits));
+        let respond = |request| handler(request, Arc::default());
+        let server = Rig::with(app(respond), |builder| builder.limits(limits));
         let mut client = Frames::with_window(&server.path, 1).await;
         for (id, path) in [(1, "/mega"), (3, "/whole")] {
             client.get(id, path).await;
@@ -232,7 +232,7 @@ async fn who_asks_for_nothing_is_told_to_leave_after_10_s() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_head_that_does_not_end_is_cut_off_after_10_s() {
+async fn a_head_that_does_not_end_is_aborted_after_10_s() {
     local(async {
         let (server, _) = serve();
         let mut client = Frames::with_window(&server.path, 65_535).await;
@@ -261,8 +261,8 @@ async fn idle_connections_make_room_for_new_ones_and_busy_ones_do_not() {
             ..Limits::default()
         };
         let asked = Arc::default();
-        let answer = move |request| handler(request, Arc::clone(&asked));
-        let server = Rig::with(app(answer), |builder| builder.limits(limits));
+        let respond = move |request| handler(request, Arc::clone(&asked));
+        let server = Rig::with(app(respond), |builder| builder.limits(limits));
         let mut busy = Frames::with_window(&server.path, 65_535).await;
         busy.get(1, "/never").await;
         let mut idle = Vec::new();
@@ -279,7 +279,7 @@ async fn idle_connections_make_room_for_new_ones_and_busy_ones_do_not() {
             for _ in 0..9 {
                 let mut client = server.connect().await;
                 client.send(get("/new")).await;
-                assert_eq!(client.answer().await.text(), "/new");
+                assert_eq!(client.response().await.text(), "/new");
                 clients.push(client);
             }
         });

@@ -78,7 +78,7 @@ async fn status_over_http2(server: &Rig) -> (u16, String) {
     client.response(1).await
 }
 
-/// A newcomer is declined while `begun` holds the memory, and served when it has gone.
+/// A new client is declined while `begun` holds the memory, and served when it has gone.
 async fn assert_full_until_gone<T>(server: &Rig, begun: T) {
     assert_eq!(status_over_http1(server).await, 503);
     let (status, said) = status_over_http2(server).await;
@@ -103,7 +103,7 @@ async fn bodies_that_nobody_takes_count() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn heads_that_are_not_answered_count_and_so_do_those_that_do_not_end() {
+async fn heads_without_a_response_count_and_so_do_those_that_do_not_end() {
     local(async {
         let long = "x".repeat(50 * KIB);
         let mut fields = fields("/never");

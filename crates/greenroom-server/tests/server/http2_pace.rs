@@ -255,7 +255,7 @@ async fn seconds_at_25_kb(server: &Rig) -> u64 {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_connection_of_which_too_little_is_read_is_cut_off() {
+async fn a_connection_of_which_too_little_is_read_is_disconnected() {
     local(async {
         assert!((30..150).contains(&seconds_at_25_kb(&serve(50_000)).await));
         assert!(seconds_at_25_kb(&serve(20_000)).await >= 1_000);

@@ -1,4 +1,4 @@
-//! Answers before the answer: `103 Early Hints` and others.
+//! Responses before the response: `103 Early Hints` and others.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -12,7 +12,7 @@ use http_body::Frame;
 use tokio::sync::{Notify, mpsc};
 use tokio::time::sleep;
 
-use crate::client::{get, post};
+use crate::client::{Client, get, post};
 use crate::rig::{Reply, Rig, app, local, measure, settle, streamed, text, within};
 
 const HINT: &str = "HTTP/1.1 103 Early Hints\r\nlink: </style.css>\r\n\r\n";
@@ -31,7 +31,7 @@ fn hint() -> Result<(), InformationalError> {
     hint_by(&handle())
 }
 
-/// Answers with what became of the hint that it sent.
+/// Responds with what became of the hint that it sent.
 pub(crate) async fn told(_: Request<RequestBody>) -> Reply {
     Ok(text(match hint() {
         Ok(()) => "sent".to_owned(),
@@ -40,15 +40,15 @@ pub(crate) async fn told(_: Request<RequestBody>) -> Reply {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_hint_comes_before_the_answer_of_each_request() {
+async fn a_hint_comes_before_the_response_of_each_request() {
     local(async {
         let server = Rig::start(app(told));
         let mut client = server.connect().await;
         client.send(get("/a") + &get("/b")).await;
         for _ in 0..2 {
             assert_eq!(client.head().await, (103, HINT.to_owned()));
-            let answer = client.answer().await;
-            assert_eq!((answer.status, answer.text()), (200, "sent"));
+            let response = client.response().await;
+            assert_eq!((response.status, response.text()), (200, "sent"));
         }
     })
     .await;
@@ -76,7 +76,7 @@ async fn a_hint_goes_out_while_the_handler_waits() {
             assert_eq!(client.head().await, (103, HINT.to_owned()));
             go_on.notify_one();
         }
-        assert_eq!(client.answer().await.text(), "at last");
+        assert_eq!(client.response().await.text(), "at last");
     })
     .await;
 }
@@ -93,13 +93,13 @@ async fn a_hint_goes_out_while_the_handler_waits_for_the_body() {
         client.send(post("/", "Content-Length: 5\r\n")).await;
         assert_eq!(client.head().await, (103, HINT.to_owned()));
         client.send("hello").await;
-        assert_eq!(client.answer().await.text(), "5");
+        assert_eq!(client.response().await.text(), "5");
     })
     .await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_handler_that_panics_after_its_hint_is_answered_with_500() {
+async fn a_handler_that_panics_after_its_hint_becomes_500() {
     local(async {
         let handler = |_| async {
             hint()?;
@@ -109,7 +109,7 @@ async fn a_handler_that_panics_after_its_hint_is_answered_with_500() {
         let mut client = server.connect().await;
         client.send(get("/")).await;
         assert_eq!(client.head().await.0, 103);
-        assert_eq!(client.answer().await.status, 500);
+        assert_eq!(client.response().await.status, 500);
         assert!(client.is_closed().await);
     })
     .await;
@@ -121,8 +121,8 @@ async fn a_client_of_http_1_0_gets_none() {
         let server = Rig::start(app(told));
         let mut client = server.connect().await;
         client.send("GET / HTTP/1.0\r\n\r\n").await;
-        let answer = client.answer().await;
-        assert_eq!((answer.status, answer.text()), (200, "Now"));
+        let response = client.response().await;
+        assert_eq!((response.status, response.text()), (200, "Now"));
     })
     .await;
 }
@@ -134,8 +134,8 @@ async fn a_client_that_asks_for_an_upgrade_gets_none() {
         let mut client = server.connect().await;
         let upgrade = "GET / HTTP/1.1\r\nHost: test\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n";
         client.send(upgrade).await;
-        let answer = client.answer().await;
-        assert_eq!((answer.status, answer.text()), (200, "Now"));
+        let response = client.response().await;
+        assert_eq!((response.status, response.text()), (200, "Now"));
     })
     .await;
 }
@@ -152,9 +152,9 @@ async fn statuses_of_the_connection_and_final_ones_are_refused() {
             Ok(text(format!("{refused:?}")))
         };
         let server = Rig::start(app(handler));
-        let answer = server.connect().await.get("/").await;
+        let response = server.connect().await.get("/").await;
         let all = "[true, true, true, true]";
-        assert_eq!((answer.status, answer.text()), (200, all));
+        assert_eq!((response.status, response.text()), (200, all));
     })
     .await;
 }
@@ -209,25 +209,31 @@ async fn a_handle_sends_nothing_for_another_request_nor_behind_its_response() {
             for handle in &earlier {
                 assert_eq!(hint_by(handle), Err(InformationalError::Now));
             }
-            let answer = client.answer().await;
-            assert_eq!((answer.status, answer.text()), (200, "body"));
+            let response = client.response().await;
+            assert_eq!((response.status, response.text()), (200, "body"));
         }
     })
     .await;
 }
 
+/// A client whose request gets no response, and the handle of the request.
+async fn without_response() -> (Rig, Client, RequestHandle) {
+    let (tell, mut kept) = mpsc::unbounded_channel();
+    let handler = move |_| {
+        tell.send(handle()).unwrap();
+        std::future::pending()
+    };
+    let server = Rig::start(app(handler));
+    let mut client = server.connect().await;
+    client.send(get("/")).await;
+    let handle = kept.recv().await.unwrap();
+    (server, client, handle)
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_handle_of_a_client_that_left_sends_nothing() {
     local(async {
-        let (tell, mut kept) = mpsc::unbounded_channel();
-        let handler = move |_| {
-            tell.send(handle()).unwrap();
-            std::future::pending()
-        };
-        let server = Rig::start(app(handler));
-        let mut client = server.connect().await;
-        client.send(get("/")).await;
-        let handle = kept.recv().await.unwrap();
+        let (_server, client, handle) = without_response().await;
         assert_eq!(hint_by(&handle), Ok(()));
         drop(client);
         while hint_by(&handle).is_ok() {
@@ -257,8 +263,8 @@ async fn only_a_handler_finds_the_handle_of_its_request() {
             }
         };
         let server = Rig::start(app(handler));
-        let answer = server.connect().await.get("/").await;
-        assert_eq!((answer.status, answer.text()), (200, "body"));
+        let response = server.connect().await.get("/").await;
+        assert_eq!((response.status, response.text()), (200, "body"));
         assert_eq!(found.recv().await, Some(false));
         assert_eq!(found.recv().await, Some(false));
         assert!(RequestHandle::current().is_none());
@@ -278,14 +284,14 @@ async fn a_handler_cannot_pile_up_hints_without_end() {
         let mut client = server.connect().await;
         client.send(get("/")).await;
         let mut hints = 0;
-        let answer = loop {
+        let response = loop {
             let (status, head) = client.head().await;
             if status != 103 {
                 break head;
             }
             hints += 1;
         };
-        assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+        assert!(response.starts_with("HTTP/1.1 200 "), "{response}");
         assert_eq!(client.read_exactly(4).await, hints.to_string().as_bytes());
         assert!((64 * 1_024..65 * 1_024).contains(&(hints * HINT.len())));
     })
@@ -295,15 +301,7 @@ async fn a_handler_cannot_pile_up_hints_without_end() {
 #[tokio::test(start_paused = true)]
 async fn a_client_that_does_not_read_does_not_have_hints_pile_up() {
     local(async {
-        let (tell, mut kept) = mpsc::unbounded_channel();
-        let handler = move |_| {
-            tell.send(handle()).unwrap();
-            std::future::pending()
-        };
-        let server = Rig::start(app(handler));
-        let mut client = server.connect().await;
-        client.send(get("/")).await;
-        let handle = kept.recv().await.unwrap();
+        let (_server, _client, handle) = without_response().await;
         let mut sent = 0_usize;
         while hint_by(&handle).is_ok() {
             sent += 1;

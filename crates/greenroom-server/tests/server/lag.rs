@@ -1,4 +1,4 @@
-//! A loop that is behind: it says so, goes slowly with newcomers, and comes back.
+//! A loop that is behind: it says so, goes slowly with new clients, and comes back.
 
 use std::cell::Cell;
 use std::time::Duration;
@@ -173,7 +173,7 @@ async fn a_burst_is_no_pressure() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn newcomers_are_served_slowly_while_the_loop_is_behind() {
+async fn new_clients_are_served_slowly_while_the_loop_is_behind() {
     local(async {
         let mut watched = Watched::start(20 * MILLISECOND);
         let mut clients = watched.clients(100).await;
@@ -183,18 +183,18 @@ async fn newcomers_are_served_slowly_while_the_loop_is_behind() {
                 assert_eq!(client.get("/1").await.status, 200);
             }
         }));
-        let newcomers = async {
+        let new_clients = async {
             while watched.told.recv().await != Some(Pressure::Over) {}
             let since = Instant::now();
             let asking = (0..40).map(|_| async {
-                let mut newcomer = watched.server.connect().await;
-                assert_eq!(newcomer.get("/0").await.status, 200);
+                let mut new_client = watched.server.connect().await;
+                assert_eq!(new_client.get("/0").await.status, 200);
             });
             join_all(asking).await;
             served.set(true);
             since.elapsed()
         };
-        let (_, elapsed) = tokio::join!(load, newcomers);
+        let (_, elapsed) = tokio::join!(load, new_clients);
         // All at once, 40 would be served within a few rounds of the others of 100 ms each.
         assert!(elapsed >= Duration::from_secs(2), "{elapsed:?}");
     })
@@ -266,13 +266,13 @@ async fn refused_of_burst(limits: Limits) -> u64 {
 
 /// Returns `true` if the response to its request is the prepared 503.
 async fn is_refused(client: &mut Client) -> bool {
-    let answer = client.answer().await;
-    if answer.status != 503 {
-        assert_eq!(answer.text(), "done");
+    let response = client.response().await;
+    if response.status != 503 {
+        assert_eq!(response.text(), "done");
         return false;
     }
-    assert_eq!(answer.field("retry-after"), Some("1"));
-    assert!(answer.closes());
+    assert_eq!(response.field("retry-after"), Some("1"));
+    assert!(response.closes());
     assert!(client.is_closed().await);
     true
 }

@@ -220,7 +220,7 @@ async fn a_body_that_does_not_pause_goes_to_whoever_ended_its_side() {
         let mut client = server.connect().await;
         client.send(get("/")).await;
         client.end().await;
-        assert_eq!(client.answer().await.text(), "part".repeat(200));
+        assert_eq!(client.response().await.text(), "part".repeat(200));
         assert!(client.is_closed().await);
     })
     .await;
@@ -235,14 +235,14 @@ fn after_a_second(half_close: bool) -> Rig {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_that_ended_its_side_is_answered_if_the_server_is_told_to() {
+async fn a_client_that_ended_its_side_gets_its_response_if_the_server_is_told_to() {
     local(async {
         let server = after_a_second(true);
         let mut client = server.connect().await;
         client.send(get("/") + &get("/")).await;
         client.end().await;
-        assert_eq!(client.answer().await.text(), "still there?");
-        assert_eq!(client.answer().await.text(), "still there?");
+        assert_eq!(client.response().await.text(), "still there?");
+        assert_eq!(client.response().await.text(), "still there?");
         assert!(client.is_closed().await);
     })
     .await;
@@ -261,13 +261,13 @@ async fn a_client_that_ended_its_side_counts_as_gone_otherwise() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_that_is_ready_at_once_goes_to_whoever_ended_its_side() {
+async fn a_response_that_is_ready_at_once_goes_to_whoever_ended_its_side() {
     local(async {
         let server = Rig::start(app(|_| async { Ok(text("at once")) }));
         let mut client = server.connect().await;
         client.send(get("/")).await;
         client.end().await;
-        assert_eq!(client.answer().await.text(), "at once");
+        assert_eq!(client.response().await.text(), "at once");
         assert!(client.is_closed().await);
     })
     .await;
@@ -283,7 +283,7 @@ async fn so_does_one_that_is_ready_soon() {
         let mut client = server.connect().await;
         client.send(get("/")).await;
         client.end().await;
-        assert_eq!(client.answer().await.text(), "soon");
+        assert_eq!(client.response().await.text(), "soon");
         assert!(client.is_closed().await);
     })
     .await;

@@ -13,9 +13,9 @@ async fn refused(head: String, status: u16) {
         let server = Rig::start(app(|_| async { panic!("a refused request was served") }));
         let mut client = server.connect().await;
         client.try_send(head).await;
-        let answer = client.answer().await;
-        assert_eq!(answer.status, status, "{}", answer.head);
-        assert!(answer.closes());
+        let response = client.response().await;
+        assert_eq!(response.status, status, "{}", response.head);
+        assert!(response.closes());
         assert!(client.is_closed().await);
     })
     .await;
@@ -38,7 +38,7 @@ async fn served(head: String) {
         let server = Rig::start(app(|_| async { Ok(text("ok")) }));
         let mut client = server.connect().await;
         client.send(head).await;
-        assert_eq!(client.answer().await.status, 200);
+        assert_eq!(client.response().await.status, 200);
     })
     .await;
 }
@@ -79,9 +79,9 @@ async fn a_body_over_the_cap_by_its_length_is_413_before_any_of_it_comes() {
         let server = capped(app(measure));
         let mut client = server.connect().await;
         client.send(post("/", "Content-Length: 2097153\r\n")).await;
-        let answer = client.answer().await;
-        assert_eq!(answer.status, 413);
-        assert!(answer.closes());
+        let response = client.response().await;
+        assert_eq!(response.status, 413);
+        assert!(response.closes());
         assert!(client.is_closed().await);
     })
     .await;
@@ -94,7 +94,7 @@ async fn a_body_of_the_cap_is_served() {
         let mut client = server.connect().await;
         client.send(post("/", "Content-Length: 2097152\r\n")).await;
         client.send(vec![b'b'; CAP]).await;
-        assert_eq!(client.answer().await.text(), "2097152");
+        assert_eq!(client.response().await.text(), "2097152");
         assert_eq!(client.get("/").await.text(), "0");
     })
     .await;
@@ -107,25 +107,25 @@ async fn without_a_cap_a_body_may_have_any_length() {
         let mut client = server.connect().await;
         client.send(post("/", "Content-Length: 9000000\r\n")).await;
         client.send(vec![b'b'; 9_000_000]).await;
-        assert_eq!(client.answer().await.text(), "9000000");
+        assert_eq!(client.response().await.text(), "9000000");
         client
             .send(post("/", "Transfer-Encoding: chunked\r\n"))
             .await;
         client.send(chunks(9_000_000)).await;
-        assert_eq!(client.answer().await.text(), "9000000");
+        assert_eq!(client.response().await.text(), "9000000");
     })
     .await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_body_over_the_cap_that_nobody_reads_is_answered_and_the_connection_closes() {
+async fn a_body_over_the_cap_that_nobody_reads_gets_a_response_and_the_connection_closes() {
     local(async {
         let server = capped(app(|_| async { Ok(text("no need")) }));
         let mut client = server.connect().await;
         client.send(post("/", "Content-Length: 9000000\r\n")).await;
-        let answer = client.answer().await;
-        assert_eq!((answer.status, answer.text()), (200, "no need"));
-        assert!(answer.closes());
+        let response = client.response().await;
+        assert_eq!((response.status, response.text()), (200, "no need"));
+        assert!(response.closes());
         client.try_send(vec![b'b'; 9_000_000]).await;
         assert!(client.is_closed().await);
     })
@@ -152,11 +152,11 @@ async fn a_chunked_body_that_grows_over_the_cap_is_413() {
         let head = post("/", "Transfer-Encoding: chunked\r\n");
         client.send(&head).await;
         client.send(chunks(CAP)).await;
-        assert_eq!(client.answer().await.text(), "2097152");
+        assert_eq!(client.response().await.text(), "2097152");
         client.send(&head).await;
         client.try_send(chunks(CAP + 1)).await;
-        let answer = client.answer().await;
-        assert_eq!(answer.status, 413);
+        let response = client.response().await;
+        assert_eq!(response.status, 413);
         assert!(client.is_closed().await);
     })
     .await;
@@ -180,10 +180,10 @@ async fn an_application_responds_itself_to_a_body_over_the_cap() {
             let mut client = server.connect().await;
             client.send(post("/", &field)).await;
             client.try_send(body).await;
-            let answer = client.answer().await;
-            let said = (answer.status, answer.text());
+            let response = client.response().await;
+            let said = (response.status, response.text());
             assert_eq!(said, (418, "the application's"), "{field}");
-            assert!(answer.closes());
+            assert!(response.closes());
             assert!(client.is_closed().await);
         }
     })
@@ -202,11 +202,11 @@ async fn limits_are_settings() {
         client
             .send(post("/", "Content-Length: 5\r\n") + "12345")
             .await;
-        assert_eq!(client.answer().await.text(), "5");
+        assert_eq!(client.response().await.text(), "5");
         client
             .send(post("/", "Content-Length: 6\r\n") + "123456")
             .await;
-        assert_eq!(client.answer().await.status, 413);
+        assert_eq!(client.response().await.status, 413);
     })
     .await;
 }

@@ -26,7 +26,7 @@ fn unix(path: &Path) -> Address {
     Address::Unix(path.to_owned())
 }
 
-fn refusal(address: impl Into<Address>) -> String {
+fn bind_error(address: impl Into<Address>) -> String {
     let error = Server::builder().listen(address).bind().unwrap_err();
     assert!(matches!(error, Error::Bind { .. }), "{error:?}");
     error.to_string()
@@ -42,7 +42,7 @@ fn a_server_needs_an_address() {
 fn a_port_in_use_is_refused_by_name() {
     let taken = TcpListener::bind(ANY_PORT).unwrap();
     let address = taken.local_addr().unwrap();
-    let said = refusal(address);
+    let said = bind_error(address);
     assert!(said.contains(&address.to_string()), "{said}");
     assert!(said.contains("in use"), "{said}");
 }
@@ -69,7 +69,7 @@ fn a_port_is_free_again_when_its_server_is_gone() {
 
 #[test]
 fn an_address_of_another_machine_is_refused() {
-    let said = refusal(SocketAddr::from(([192, 0, 2, 1], 5_000)));
+    let said = bind_error(SocketAddr::from(([192, 0, 2, 1], 5_000)));
     assert!(said.contains("192.0.2.1:5000"), "{said}");
 }
 
@@ -97,7 +97,7 @@ fn a_socket_file_that_somebody_listens_on_is_refused_and_kept() {
     let directory = tempdir().unwrap();
     let path = directory.path().join("server.sock");
     let first = Server::builder().listen(unix(&path)).bind().unwrap();
-    let said = refusal(unix(&path));
+    let said = bind_error(unix(&path));
     assert!(
         said.contains("in use") && said.contains("server.sock"),
         "{said}"
@@ -111,7 +111,7 @@ fn a_file_that_is_no_socket_is_refused_and_kept() {
     let directory = tempdir().unwrap();
     let path = directory.path().join("precious.txt");
     std::fs::write(&path, "text").unwrap();
-    let said = refusal(unix(&path));
+    let said = bind_error(unix(&path));
     assert!(said.contains("precious.txt"), "{said}");
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "text");
 }

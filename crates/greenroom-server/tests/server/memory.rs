@@ -45,11 +45,11 @@ async fn requests_under_way_have_so_much_room_and_no_more() {
             waiting.push(client);
             settle().await;
         }
-        let mut newcomer = server.connect().await;
-        let declined = newcomer.get("/").await;
+        let mut new_client = server.connect().await;
+        let declined = new_client.get("/").await;
         assert_eq!((declined.status, declined.closes()), (503, true));
         assert_eq!(declined.field("retry-after"), Some("1"));
-        assert!(newcomer.is_closed().await);
+        assert!(new_client.is_closed().await);
         waiting.pop();
         sleep(SECOND).await;
         // What was idle meanwhile is as good as new.
@@ -71,11 +71,11 @@ async fn heads_that_do_not_end_count_and_so_do_bodies_that_nobody_takes() {
             let mut other = server.connect().await;
             // A head that is only half there is not waited for either.
             other.send("GET / HTTP/1.1\r\nHost:").await;
-            assert_eq!(other.answer().await.status, 503);
+            assert_eq!(other.response().await.status, 503);
             drop(first);
             sleep(SECOND).await;
-            let mut newcomer = server.connect().await;
-            assert_eq!(newcomer.get("/").await.status, 200);
+            let mut new_client = server.connect().await;
+            assert_eq!(new_client.get("/").await.status, 200);
         }
     })
     .await;

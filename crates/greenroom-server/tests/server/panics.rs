@@ -94,11 +94,11 @@ async fn a_handler_that_panics_is_500_and_its_route_is_logged() {
         assert_eq!(other.get("/").await.text(), "fine");
         for path in ["/at-once", "/later"] {
             let mut client = server.connect().await;
-            let answer = client.get(&format!("{path}?secret=1")).await;
-            assert_eq!(answer.status, 500);
-            assert!(answer.closes());
+            let response = client.get(&format!("{path}?secret=1")).await;
+            assert_eq!(response.status, 500);
+            assert!(response.closes());
             assert!(
-                !answer.text().contains("later"),
+                !response.text().contains("later"),
                 "the message is not for clients"
             );
             assert!(client.is_closed().await);
@@ -119,13 +119,13 @@ async fn a_panic_after_a_request_with_a_body_is_500_too() {
             .send(post("/later", "Content-Length: 100000\r\n"))
             .await;
         client.send(vec![b'b'; 100_000]).await;
-        assert_eq!(client.answer().await.status, 500);
+        assert_eq!(client.response().await.status, 500);
     })
     .await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_body_that_panics_is_cut_off_and_its_route_is_logged() {
+async fn a_body_that_panics_is_aborted_and_its_route_is_logged() {
     Log::capture();
     local(async {
         let server = Rig::start(app(handler));
@@ -159,10 +159,10 @@ async fn a_destructor_that_panics_when_the_client_leaves_harms_nobody() {
     .await;
 }
 
-/// A future that has answered, and panics when it is dropped.
-struct Answered(Option<Reply>, PanicsWhenDropped);
+/// A future that is ready, and panics when it is dropped.
+struct Ready(Option<Reply>, PanicsWhenDropped);
 
-impl Future for Answered {
+impl Future for Ready {
     type Output = Reply;
 
     fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Reply> {
@@ -171,9 +171,9 @@ impl Future for Answered {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_destructor_that_panics_after_the_answer_does_not_end_the_loop() {
+async fn a_destructor_that_panics_after_the_response_does_not_end_the_loop() {
     local(async {
-        let server = Rig::start(app(|_| Answered(Some(Ok(text("fine"))), PanicsWhenDropped)));
+        let server = Rig::start(app(|_| Ready(Some(Ok(text("fine"))), PanicsWhenDropped)));
         for _ in 0..3 {
             let mut client = server.connect().await;
             client.send(get("/")).await;
@@ -250,9 +250,9 @@ async fn an_error_of_the_application_is_500_and_logged() {
         let server = Rig::start(app(|_| {
             poll_fn(|_| Poll::Ready(Err("the database is gone".into())))
         }));
-        let answer = server.connect().await.get("/users").await;
-        assert_eq!(answer.status, 500);
-        assert!(!answer.text().contains("database"));
+        let response = server.connect().await.get("/users").await;
+        assert_eq!(response.status, 500);
+        assert!(!response.text().contains("database"));
         Log::assert_line(&["ERROR", "the database is gone", "GET /users"]);
     })
     .await;

@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep};
 use crate::client::{get, post};
 use crate::rig::{Reply, Rig, app, assert_elapsed, local, text};
 
-/// Answers with the path and the body, after a second if the path says so.
+/// Responds with the path and the body, after a second if the path says so.
 async fn named(request: Request<RequestBody>) -> Reply {
     let path = request.uri().path().to_owned();
     if path.starts_with("/slow") {
@@ -23,7 +23,7 @@ async fn named(request: Request<RequestBody>) -> Reply {
 }
 
 #[tokio::test(start_paused = true)]
-async fn sixteen_requests_in_one_segment_are_answered_together_and_in_order() {
+async fn sixteen_requests_in_one_segment_get_their_responses_together_and_in_order() {
     local(async {
         let server = Rig::start(app(named));
         let mut client = server.connect().await;
@@ -43,7 +43,7 @@ async fn sixteen_requests_in_one_segment_are_answered_together_and_in_order() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_thousand_requests_in_one_go_are_all_answered() {
+async fn a_thousand_requests_in_one_go_are_all_served() {
     local(async {
         let server = Rig::start(app(named));
         let mut client = server.connect().await;
@@ -52,7 +52,7 @@ async fn a_thousand_requests_in_one_go_are_all_answered() {
             .collect();
         client.send(all).await;
         for number in 0..1_000 {
-            assert_eq!(client.answer().await.text(), format!("/{number}"));
+            assert_eq!(client.response().await.text(), format!("/{number}"));
         }
     })
     .await;
@@ -68,7 +68,7 @@ async fn requests_behind_a_slow_one_wait_for_it() {
             .send(get("/fast") + &get("/slow/1") + &get("/slow/2") + &get("/last"))
             .await;
         for path in ["/fast", "/slow/1", "/slow/2", "/last"] {
-            assert_eq!(client.answer().await.text(), path);
+            assert_eq!(client.response().await.text(), path);
         }
         assert_elapsed(since, Duration::from_secs(2));
     })
@@ -93,8 +93,8 @@ async fn requests_behind_a_body_are_told_apart_from_it() {
             )
             .await;
         client.send("z".to_owned() + &get("/3")).await;
-        for answer in ["/countedGET /", "/1", "/chunkedabcde", "/2", "/slowz", "/3"] {
-            assert_eq!(client.answer().await.text(), answer);
+        for response in ["/countedGET /", "/1", "/chunkedabcde", "/2", "/slowz", "/3"] {
+            assert_eq!(client.response().await.text(), response);
         }
     })
     .await;
@@ -112,9 +112,9 @@ async fn nothing_is_served_behind_a_request_that_closes() {
         let mut client = server.connect().await;
         let closing = "GET /2 HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n";
         client.send(get("/1") + closing + &get("/3")).await;
-        assert_eq!(client.answer().await.text(), "/1");
-        let answer = client.answer().await;
-        assert_eq!((answer.text(), answer.closes()), ("/2", true));
+        assert_eq!(client.response().await.text(), "/1");
+        let response = client.response().await;
+        assert_eq!((response.text(), response.closes()), ("/2", true));
         assert!(client.is_closed().await);
         assert_eq!(calls.load(Ordering::Relaxed), 2);
     })
@@ -122,16 +122,16 @@ async fn nothing_is_served_behind_a_request_that_closes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_malformed_request_behind_others_is_refused_after_their_answers() {
+async fn a_malformed_request_behind_others_is_refused_after_their_responses() {
     local(async {
         let server = Rig::start(app(named));
         let mut client = server.connect().await;
         client
             .send(get("/1") + &get("/slow") + "GET / HTTP/1.1\r\n\r\n" + &get("/4"))
             .await;
-        assert_eq!(client.answer().await.text(), "/1");
-        assert_eq!(client.answer().await.text(), "/slow");
-        assert_eq!(client.answer().await.status, 400);
+        assert_eq!(client.response().await.text(), "/1");
+        assert_eq!(client.response().await.text(), "/slow");
+        assert_eq!(client.response().await.status, 400);
         assert!(client.is_closed().await);
     })
     .await;

@@ -37,7 +37,7 @@ const UNKNOWN: &[u8] = b"PROXY UNKNOWN\r\n";
 const TOLD: &str = "203.0.113.7:4711 192.0.2.1:443";
 const OWN: &str = "nobody a Unix socket";
 
-/// Answers with the addresses of the connection.
+/// Responds with the addresses of the connection.
 #[derive(Clone)]
 struct Addresses;
 
@@ -96,10 +96,10 @@ impl Proxied {
     async fn told(&self, header: &[u8]) -> String {
         let mut client = self.connect().await;
         client.send([header, get("/").as_bytes()].concat()).await;
-        client.answer().await.text().to_owned()
+        client.response().await.text().to_owned()
     }
 
-    /// Asserts that a connection that begins with these bytes is closed without an answer.
+    /// Asserts that a connection that begins with these bytes is closed without a response.
     async fn assert_closes(&self, bytes: &[u8]) {
         let mut client = self.connect().await;
         let _taken = client.try_send(bytes).await;
@@ -305,7 +305,7 @@ async fn a_request_of_a_trusted_proxy_says_for_whom_it_is_and_so_does_the_log() 
             });
             let mut client = server.connect().await;
             client.send(asked_for("203.0.113.9")).await;
-            assert_eq!(client.answer().await.text(), client_told);
+            assert_eq!(client.response().await.text(), client_told);
             server.handle.drain();
             server.ended().await;
         }
@@ -339,7 +339,7 @@ async fn the_walk_begins_with_who_is_announced() {
             let mut client = Client::unix(&path).await;
             client.send(header).await;
             client.send(asked_for("198.51.100.1")).await;
-            assert_eq!(client.answer().await.text(), told, "{header:?}");
+            assert_eq!(client.response().await.text(), told, "{header:?}");
         }
         handle.drain();
         serving.await.unwrap().unwrap();

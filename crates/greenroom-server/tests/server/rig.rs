@@ -83,7 +83,7 @@ impl Rig {
 }
 
 /// An application of one function.
-pub(crate) fn app<F, Answered>(
+pub(crate) fn app<F, Ready>(
     handler: F,
 ) -> SharedService<
     impl tower::Service<
@@ -96,19 +96,19 @@ pub(crate) fn app<F, Answered>(
     + 'static,
 >
 where
-    F: Fn(Request<RequestBody>) -> Answered + Clone + Send + 'static,
-    Answered: Future<Output = Reply> + 'static,
+    F: Fn(Request<RequestBody>) -> Ready + Clone + Send + 'static,
+    Ready: Future<Output = Reply> + 'static,
 {
     SharedService(tower::service_fn(handler))
 }
 
-/// An answer of this text.
+/// A response of this text.
 pub(crate) fn text(text: impl Into<Bytes>) -> Response<Body> {
     let body = Full::new(text.into()).map_err(|never: Infallible| match never {});
     Response::new(body.boxed_unsync())
 }
 
-/// An answer whose body is this stream of parts.
+/// A response whose body is this stream of parts.
 pub(crate) fn streamed<S>(parts: S) -> Response<Body>
 where
     S: futures_util::Stream<Item = Result<http_body::Frame<Bytes>, BoxError>> + Send + 'static,
@@ -116,7 +116,7 @@ where
     Response::new(StreamBody::new(parts).boxed_unsync())
 }
 
-/// Reads a request's body to its end and answers with its length.
+/// Reads a request's body to its end and responds with its length.
 pub(crate) async fn measure(request: Request<RequestBody>) -> Reply {
     let body = request.into_body().collect().await?;
     Ok(text(body.to_bytes().len().to_string()))

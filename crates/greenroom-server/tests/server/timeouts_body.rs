@@ -19,10 +19,10 @@ async fn a_body_that_never_comes_is_408_after_10_s() {
         let mut client = server.connect().await;
         client.send(post("/", "Content-Length: 10\r\n")).await;
         let since = Instant::now();
-        let answer = client.answer().await;
+        let response = client.response().await;
         assert_elapsed(since, 10 * SECOND);
-        assert_eq!(answer.status, 408);
-        assert!(answer.closes());
+        assert_eq!(response.status, 408);
+        assert!(response.closes());
     })
     .await;
 }
@@ -36,7 +36,7 @@ async fn two_thousand_bytes_buy_two_seconds() {
         let since = Instant::now();
         sleep(5 * SECOND).await;
         client.send(vec![b'b'; 2_000]).await;
-        assert_eq!(client.answer().await.status, 408);
+        assert_eq!(client.response().await.status, 408);
         assert_elapsed(since, 12 * SECOND);
     })
     .await;
@@ -53,7 +53,7 @@ async fn a_byte_a_second_is_too_slow() {
             sleep(SECOND).await;
             client.try_send("b").await;
         }
-        assert_eq!(client.answer().await.status, 408);
+        assert_eq!(client.response().await.status, 408);
         assert_elapsed(since, 10 * SECOND);
     })
     .await;
@@ -69,8 +69,8 @@ async fn two_thousand_bytes_a_second_are_fine() {
             sleep(SECOND).await;
             client.send(vec![b'b'; 2_000]).await;
         }
-        let answer = client.answer().await;
-        assert_eq!((answer.status, answer.text()), (200, "60000"));
+        let response = client.response().await;
+        assert_eq!((response.status, response.text()), (200, "60000"));
     })
     .await;
 }
@@ -93,7 +93,7 @@ async fn a_slow_application_does_not_make_its_client_late() {
             client.send(vec![b'b'; 100]).await;
             sleep(21 * SECOND).await;
         }
-        assert_eq!(client.answer().await.text(), "400");
+        assert_eq!(client.response().await.text(), "400");
     })
     .await;
 }
@@ -110,8 +110,8 @@ async fn a_body_that_the_application_gave_up_is_not_waited_for() {
         }));
         let mut client = server.connect().await;
         client.send(post("/", "Content-Length: 400\r\n")).await;
-        let answer = client.answer().await;
-        assert_eq!((answer.status, answer.text()), (200, "without it"));
+        let response = client.response().await;
+        assert_eq!((response.status, response.text()), (200, "without it"));
     })
     .await;
 }
@@ -137,8 +137,8 @@ async fn a_body_may_take_hours_once_its_response_has_begun() {
             .send(post("/", "Transfer-Encoding: chunked\r\n"))
             .await;
         send_slowly(&mut client).await;
-        let answer = client.answer().await;
-        assert_eq!((answer.status, answer.body.len()), (200, 180));
+        let response = client.response().await;
+        assert_eq!((response.status, response.body.len()), (200, 180));
         assert_eq!(client.get("/").await.status, 200);
     })
     .await;
@@ -156,7 +156,7 @@ async fn a_body_may_take_hours_where_the_route_says_so() {
             .send(post("/", "Transfer-Encoding: chunked\r\n"))
             .await;
         send_slowly(&mut client).await;
-        assert_eq!(client.answer().await.text(), "180");
+        assert_eq!(client.response().await.text(), "180");
     })
     .await;
 }
@@ -177,7 +177,7 @@ async fn the_limit_can_be_lifted_while_the_body_is_waited_for() {
         client.send(post("/", "Content-Length: 4\r\n")).await;
         sleep(3_600 * SECOND).await;
         client.send("late").await;
-        assert_eq!(client.answer().await.text(), "4");
+        assert_eq!(client.response().await.text(), "4");
     })
     .await;
 }

@@ -37,7 +37,7 @@ async fn asked(server: &Rig) -> Client {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_that_takes_half_the_rate_is_cut_off_after_some_60_s() {
+async fn a_client_that_takes_half_the_rate_is_disconnected_after_some_60_s() {
     local(async {
         let (server, mut told) = endless_at(50_000);
         let mut client = asked(&server).await;
@@ -101,7 +101,7 @@ async fn events_that_are_few_have_no_rate_to_keep() {
             |builder| builder,
         );
         let mut client = asked(&server).await;
-        assert_eq!(client.answer().await.text(), "event".repeat(200));
+        assert_eq!(client.response().await.text(), "event".repeat(200));
     })
     .await;
 }

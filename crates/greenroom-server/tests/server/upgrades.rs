@@ -13,6 +13,7 @@ use crate::over;
 use crate::rig::{
     Dropped, Reply, Rig, app, assert_elapsed, endless, local, measure, streamed, text,
 };
+use crate::timeouts::assert_disconnected_when_it_stops_reading;
 
 const SECOND: Duration = Duration::from_secs(1);
 const UPGRADE: &str = "Connection: Upgrade\r\nUpgrade: unheard-of\r\n";
@@ -31,14 +32,14 @@ async fn handler(request: Request<RequestBody>) -> Reply {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_upgrade_that_is_not_taken_is_answered_and_the_connection_ends() {
+async fn an_upgrade_that_is_not_taken_gets_a_response_and_the_connection_ends() {
     local(async {
         let server = Rig::start(app(handler));
         let mut client = server.connect().await;
         client.send(get("/1") + &upgrading("/2") + &get("/3")).await;
-        assert_eq!(client.answer().await.text(), "/1");
-        let answer = client.answer().await;
-        assert_eq!((answer.text(), answer.closes()), ("/2", true));
+        assert_eq!(client.response().await.text(), "/1");
+        let response = client.response().await;
+        assert_eq!((response.text(), response.closes()), ("/2", true));
         assert!(client.is_closed().await);
     })
     .await;
@@ -55,12 +56,12 @@ async fn its_body_is_held_to_the_same_limits() {
         let mut client = server.connect().await;
         let fields = format!("{UPGRADE}Content-Length: 2097153\r\n");
         client.send(post("/measure", &fields)).await;
-        assert_eq!(client.answer().await.status, 413);
+        assert_eq!(client.response().await.status, 413);
         let mut client = server.connect().await;
         let fields = format!("{UPGRADE}Content-Length: 5\r\n");
         client.send(post("/measure", &fields)).await;
         let since = Instant::now();
-        assert_eq!(client.answer().await.status, 408);
+        assert_eq!(client.response().await.status, 408);
         assert_elapsed(since, 10 * SECOND);
     })
     .await;
@@ -72,13 +73,13 @@ async fn a_handler_that_panics_is_500() {
         let server = Rig::start(app(handler));
         let mut client = server.connect().await;
         client.send(upgrading("/panic")).await;
-        assert_eq!(client.answer().await.status, 500);
+        assert_eq!(client.response().await.status, 500);
     })
     .await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_outlasts_the_drain_is_cut_off_and_named() {
+async fn what_outlasts_the_drain_is_aborted_and_named() {
     local(async {
         let server = Rig::start(app(handler));
         let mut client = server.connect().await;
@@ -103,38 +104,21 @@ async fn a_handler_that_asks_is_told_of_the_drain() {
         client.send(upgrading("/told")).await;
         sleep(SECOND).await;
         server.handle.drain();
-        assert_eq!(client.answer().await.text(), "told");
+        assert_eq!(client.response().await.text(), "told");
         assert_eq!(server.ended().await.aborted, []);
     })
     .await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_that_does_not_read_is_cut_off_after_30_s() {
-    local(async {
-        let (tell, mut told) = mpsc::unbounded_channel();
-        let server = Rig::start(app(move |_| {
-            let kept = Dropped(tell.clone());
-            async { Ok(streamed(endless(kept))) }
-        }));
-        let mut client = server.connect().await;
-        client.send(upgrading("/")).await;
-        for _ in 0..5 {
-            sleep(20 * SECOND).await;
-            assert!(told.try_recv().is_err(), "cut off while it was reading");
-            client.read_exactly(500_000).await;
-        }
-        let since = Instant::now();
-        told.recv().await.unwrap();
-        assert_elapsed(since, 30 * SECOND);
-    })
-    .await;
+async fn a_client_that_does_not_read_is_disconnected_after_30_s() {
+    assert_disconnected_when_it_stops_reading(upgrading("/"), 5).await;
 }
 
 /// The system says that there is room only when most of what it holds was taken, at this pace after
 /// 80 s.
 #[tokio::test(start_paused = true)]
-async fn a_client_that_reads_two_kilobytes_a_second_is_not_cut_off() {
+async fn a_client_that_reads_two_kilobytes_a_second_is_not_disconnected() {
     local(async {
         let (tell, mut told) = mpsc::unbounded_channel();
         let server = Rig::start(app(move |_| {
@@ -147,7 +131,7 @@ async fn a_client_that_reads_two_kilobytes_a_second_is_not_cut_off() {
         let mut some = vec![0; 40_000];
         for _ in 0..50 {
             sleep(20 * SECOND).await;
-            assert!(told.try_recv().is_err(), "cut off while it was reading");
+            assert!(told.try_recv().is_err(), "aborted while it was reading");
             client.read_exact(&mut some).await.unwrap();
         }
     })

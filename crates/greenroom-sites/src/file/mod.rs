@@ -3,6 +3,7 @@
 mod document;
 mod entry;
 mod fault;
+mod key_doc;
 mod nearest;
 mod reading;
 mod schema;
@@ -13,8 +14,9 @@ mod value;
 pub use document::File;
 pub use entry::{Entry, Origin};
 pub use fault::{Fault, Faults};
+pub use key_doc::KeyDoc;
 pub(crate) use reading::{At, Reading};
-pub use schema::{KeyDoc, keys, schema};
+pub use schema::{keys, schema};
 pub use server::{NoServerKeys, ServerKeys, ServerSetting, ServerTable};
 pub(crate) use table::table;
 pub(crate) use value::{

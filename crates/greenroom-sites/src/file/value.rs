@@ -10,8 +10,8 @@ use std::time::Duration;
 use bytesize::ByteSize;
 use serde_json::{Value as Json, json};
 
+use super::key_doc::KeyDoc;
 use super::reading::{At, Reading};
-use super::schema::KeyDoc;
 
 /// A type of values in the file.
 pub(crate) trait Value: Sized {

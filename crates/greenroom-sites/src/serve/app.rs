@@ -9,7 +9,7 @@ use greenroom::{App, ConnectionInfo, IntoApp, LoopWatch, OnLoops, Pressure};
 use http::uri::PathAndQuery;
 use http::{HeaderValue, Request, Response, StatusCode, Uri, header};
 
-use super::table::{Answer, Entry, Found, Table, host_of};
+use super::table::{Endpoint, Entry, Found, Table, host_of};
 use super::target::Target;
 use super::text;
 
@@ -92,9 +92,9 @@ impl tower_service::Service<Request<Body>> for BySite {
             };
             *request.uri_mut() = uri;
         }
-        match entry.answer.clone() {
-            Answer::Inline(mut service) => Box::pin(service.call(request)),
-            Answer::Placed(mut service) => Box::pin(service.call_at(&entry.name, request)),
+        match entry.endpoint.clone() {
+            Endpoint::Inline(mut service) => Box::pin(service.call(request)),
+            Endpoint::Placed(mut service) => Box::pin(service.call_at(&entry.name, request)),
         }
     }
 }

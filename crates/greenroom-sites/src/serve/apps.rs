@@ -9,9 +9,10 @@ use greenroom::proxy::{Proxy, Settings};
 use greenroom::psgi::{Builder, Gateway, GatewayService, ShutdownReport, StartError};
 use tokio::time::timeout;
 
+use super::defaults::Defaults;
+use super::error::SitesError;
 use super::layers::Running;
 use super::lease::{Lease, Leases};
-use super::sites::{Defaults, SitesError};
 use crate::config::{Kind, PsgiTable, Route, Site};
 
 /// The outcome of a change of the sites.

@@ -20,7 +20,7 @@ use super::files::Files;
 use super::lease::Lease;
 use super::redirect::Redirect;
 use super::respond::Respond;
-use super::table::Answer;
+use super::table::Endpoint;
 use super::text;
 use crate::config::{CompressTable, HeaderChanges, Kind, Route};
 
@@ -54,11 +54,11 @@ impl Placements {
 }
 
 /// Makes what responds on a route.
-pub(super) fn answer(
+pub(super) fn endpoint(
     route: &Route,
     running: Running,
     placements: &mut Placements,
-) -> io::Result<Answer> {
+) -> io::Result<Endpoint> {
     let is_short = matches!(route.kind, Kind::Redirect(_) | Kind::Respond(_));
     let mut service = respond(route, running)?;
     // What is short stays so: a check of health must not wait for the stage.
@@ -75,9 +75,9 @@ pub(super) fn answer(
         service = with_headers(service, route.headers.clone().into());
     }
     if is_short {
-        return Ok(Answer::Inline(service));
+        return Ok(Endpoint::Inline(service));
     }
-    Ok(Answer::Placed(placements.of(route).layer(service)))
+    Ok(Endpoint::Placed(placements.of(route).layer(service)))
 }
 
 fn respond(route: &Route, running: Running) -> io::Result<Service> {

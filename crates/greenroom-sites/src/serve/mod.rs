@@ -5,6 +5,8 @@ mod apps;
 mod auth;
 mod beneath;
 mod compress;
+mod defaults;
+mod error;
 mod files;
 mod layers;
 mod lease;
@@ -23,7 +25,9 @@ use tower::util::BoxCloneSyncService;
 
 pub use app::SitesApp;
 pub use apps::Change;
-pub use sites::{Defaults, Sites, SitesError};
+pub use defaults::Defaults;
+pub use error::SitesError;
+pub use sites::Sites;
 
 /// The service of a route.
 type Service = BoxCloneSyncService<Request<Body>, Response<Body>, Infallible>;

@@ -1,63 +1,22 @@
 use std::fmt;
-use std::io;
 use std::mem;
 use std::sync::Arc;
-use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use futures_util::future::join_all;
 use greenroom::App;
-use greenroom::psgi::{Gateway, GatewaySettings, ShutdownReport, StartError};
+use greenroom::psgi::{Gateway, ShutdownReport};
 use tokio::sync::Mutex;
 use tokio::task::JoinSet;
 
 use super::app::SitesApp;
 use super::apps::{Apps, Change};
-use super::layers::{Placements, answer};
+use super::defaults::Defaults;
+use super::error::SitesError;
+use super::layers::{Placements, endpoint};
 use super::table::{Entry, Table};
 use crate::config::Site;
 use crate::file::File;
-
-/// Settings of the server that applications have unless their routes say otherwise.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Defaults {
-    /// The most bytes of a request's body. Default: 2 MiB.
-    pub body_bytes_max: u64,
-    /// The time in which the requests of an application that is to end may end. Default: 30 s.
-    pub drain_deadline: Duration,
-}
-
-impl Default for Defaults {
-    fn default() -> Self {
-        Self {
-            body_bytes_max: GatewaySettings::default().body_bytes_max,
-            drain_deadline: Duration::from_secs(30),
-        }
-    }
-}
-
-/// The reason why sites cannot be served.
-#[derive(Debug, thiserror::Error)]
-pub enum SitesError {
-    /// A PSGI application cannot be started.
-    #[error(transparent)]
-    Application(Box<StartError>),
-    /// A file or directory of a route cannot be opened.
-    #[error("the route {path}: {source}")]
-    Route {
-        /// The path of the route.
-        path: String,
-        /// The system's reason.
-        source: io::Error,
-    },
-}
-
-impl SitesError {
-    pub(super) fn route(path: impl fmt::Display, source: io::Error) -> Self {
-        let path = path.to_string();
-        Self::Route { path, source }
-    }
-}
 
 /// The sites of a file while they are served. Clones are the same sites.
 ///
@@ -165,11 +124,11 @@ fn table(
     for site in sites {
         let mut entries = Vec::new();
         for route in &site.routes {
-            let answer = answer(route, apps.of(route, defaults), placements);
+            let endpoint = endpoint(route, apps.of(route, defaults), placements);
             entries.push(Entry {
                 path: route.path.clone(),
                 name: site.label(route),
-                answer: answer.map_err(|error| SitesError::route(&route.path, error))?,
+                endpoint: endpoint.map_err(|error| SitesError::route(&route.path, error))?,
             });
         }
         table.add(&site.hosts, entries);

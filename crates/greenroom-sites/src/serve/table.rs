@@ -25,12 +25,12 @@ pub(super) struct Entry {
     pub(super) path: RoutePath,
     /// Its name in status, log and metrics: host and path.
     pub(super) name: String,
-    pub(super) answer: Answer,
+    pub(super) endpoint: Endpoint,
 }
 
 /// The service of a route, by the place where it runs.
 #[derive(Clone)]
-pub(super) enum Answer {
+pub(super) enum Endpoint {
     /// On the loop: it takes microseconds.
     Inline(Service),
     Placed(PlacedService<Service>),
@@ -137,11 +137,11 @@ mod tests {
     use super::*;
 
     fn entry(path: &str, is_exact: bool) -> Entry {
-        let answer = service_fn(|_| async { Ok::<_, Infallible>(Response::new(Body::empty())) });
+        let endpoint = service_fn(|_| async { Ok::<_, Infallible>(Response::new(Body::empty())) });
         Entry {
             path: RoutePath::parse(path, is_exact).expect(path),
             name: format!("{path}{}", if is_exact { " only" } else { "" }),
-            answer: Answer::Inline(Service::new(answer)),
+            endpoint: Endpoint::Inline(Service::new(endpoint)),
         }
     }
 

@@ -45,7 +45,7 @@ async fn start(client: &mut Client, path: &str) -> String {
     client.receive_head().await
 }
 
-async fn hello_is_answered(address: SocketAddr) {
+async fn hello_is_served(address: SocketAddr) {
     for _ in 0..2 * STREAK_FIRST {
         assert_eq!(fetch(address, "/bodies/hello").await.body, "hello");
     }
@@ -66,7 +66,7 @@ async fn a_body_that_blocks_holds_up_nobody_and_gives_each_frame_at_once() {
         let head = start(&mut client, "/bodies/block").await;
         assert!(head.starts_with("http/1.1 200"), "{head}");
         for _ in 0..3 {
-            hello_is_answered(address).await;
+            hello_is_served(address).await;
             release.send(()).unwrap();
             let thread = client.receive_chunk().await.unwrap();
             assert!(thread.starts_with("serve-"), "{thread}");
@@ -111,12 +111,12 @@ async fn one_that_knows_its_length_keeps_it_and_holds_up_nobody() {
         let address = serve(app.layer(Placement::auto_on(&patient().build().unwrap()))).await;
         let blocked = tokio::spawn(fetch(address, "/bodies/sized"));
         for _ in 0..3 {
-            hello_is_answered(address).await;
+            hello_is_served(address).await;
             release.send(()).unwrap();
         }
-        let answer = blocked.await.unwrap();
-        assert_eq!(answer.field("content-length"), Some("150000"));
-        assert_eq!(answer.field("transfer-encoding"), None);
+        let response = blocked.await.unwrap();
+        assert_eq!(response.field("content-length"), Some("150000"));
+        assert_eq!(response.field("transfer-encoding"), None);
     })
     .await;
 }
@@ -224,7 +224,7 @@ async fn a_body_that_fails_or_panics_ends_its_response_and_nothing_else() {
                 assert_eq!(client.receive_chunk().await.as_deref(), Some("first"));
                 received.notify_one();
                 assert_eq!(client.receive_chunk().await, None, "{place} {how}");
-                hello_is_answered(address).await;
+                hello_is_served(address).await;
             }
         }
         assert_eq!(stage.status().threads.total, 1);

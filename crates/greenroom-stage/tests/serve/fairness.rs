@@ -10,7 +10,7 @@ use axum::routing::get;
 use futures_util::future::join_all;
 use greenroom_stage::{Client as Asker, ClientKey, Placement, Stage};
 
-use crate::rig::{Answer, Client, patient, serve, within};
+use crate::rig::{Client, Response, patient, serve, within};
 
 #[derive(Clone, Default)]
 struct Begun(Arc<Mutex<Vec<String>>>);
@@ -20,7 +20,7 @@ async fn note(State(begun): State<Begun>, uri: Uri) {
 }
 
 /// Sends a request of a client with this name.
-async fn ask(address: SocketAddr, path: &str, name: &str) -> Answer {
+async fn ask(address: SocketAddr, path: &str, name: &str) -> Response {
     let mut client = Client::connect(address).await;
     let request = format!("GET {path} HTTP/1.1\r\nHost: test\r\nX-Client: {name}\r\n\r\n");
     client.send(&request).await;

@@ -58,8 +58,8 @@ async fn two_hundred_blocking_calls_run_at_once() {
             .layer(Placement::auto_on(&patient().build().unwrap()));
         let address = serve(app).await;
         let calls = (0..200).map(|_| fetch(address, "/isolation/many"));
-        let answers = join_all(calls).await;
-        assert!(answers.iter().all(|answer| answer.status == 200));
+        let responses = join_all(calls).await;
+        assert!(responses.iter().all(|response| response.status == 200));
     })
     .await;
 }
@@ -88,9 +88,9 @@ async fn a_panic_costs_its_request_a_500_wherever_it_runs() {
             "/isolation/inline",
             "/isolation/staged",
         ] {
-            let answer = client.get(path).await;
+            let response = client.get(path).await;
             assert_eq!(
-                (answer.status, answer.body.as_str()),
+                (response.status, response.body.as_str()),
                 (500, "the handler failed\n")
             );
         }
@@ -130,8 +130,8 @@ async fn an_async_handler_on_a_stage_uses_what_its_loop_offers() {
                 .await
                 .unwrap();
         };
-        let (answer, ()) = tokio::join!(fetch(address, "/isolation/proxy"), upstream);
-        assert_eq!(answer.body, "text on serve-0");
+        let (response, ()) = tokio::join!(fetch(address, "/isolation/proxy"), upstream);
+        assert_eq!(response.body, "text on serve-0");
     })
     .await;
 }

@@ -58,7 +58,7 @@ async fn the_watchdog_sends_a_route_back_while_it_still_runs() {
             if uri.query() == Some("long") {
                 let _ended = gate.lock().unwrap().recv();
             }
-            "answer"
+            "response"
         };
         let app = Router::new().route("/moving/stalls", get(handler));
         let stage = patient().build().unwrap();
@@ -97,8 +97,8 @@ async fn a_route_that_blocks_in_place_costs_one_500_and_stays_on_its_stage() {
         assert_eq!(client.get("/moving/in_place?block").await.status, 500);
         assert!(route("/moving/in_place").is_pinned);
         for _ in 0..4 * STREAK_FIRST {
-            let answer = client.get("/moving/in_place?block").await;
-            assert_eq!((answer.status, &*answer.body), (200, "serve-0"));
+            let response = client.get("/moving/in_place?block").await;
+            assert_eq!((response.status, &*response.body), (200, "serve-0"));
         }
     })
     .await;
@@ -115,8 +115,8 @@ async fn an_inline_route_stays_and_is_still_watched() {
         };
         let app = Router::new().route("/moving/inline", any(handler));
         let address = serve(app.layer(Placement::inline())).await;
-        let answer = Client::connect(address).await.get("/moving/inline").await;
-        assert_eq!(answer.body, "seen");
+        let response = Client::connect(address).await.get("/moving/inline").await;
+        assert_eq!(response.body, "seen");
         assert_eq!(route("/moving/inline").placed, Placed::Inline);
     })
     .await;
@@ -168,8 +168,10 @@ async fn a_tower_service_without_a_router_is_placed_too() {
             Ok::<_, std::convert::Infallible>(name.unwrap_or_default())
         });
         let service = Placement::on(&stage).layer(service);
-        let answer = service.oneshot(axum::http::Request::new(())).await.unwrap();
-        let body = axum::body::to_bytes(answer.into_body(), 100).await.unwrap();
+        let response = service.oneshot(axum::http::Request::new(())).await.unwrap();
+        let body = axum::body::to_bytes(response.into_body(), 100)
+            .await
+            .unwrap();
         assert_eq!(body, "serve-0");
     })
     .await;

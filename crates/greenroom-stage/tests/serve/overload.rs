@@ -30,7 +30,7 @@ async fn until(mut is_so: impl FnMut() -> bool) {
 }
 
 #[tokio::test]
-async fn who_cannot_be_served_in_time_is_refused_and_who_was_let_in_is_answered() {
+async fn who_cannot_be_served_in_time_is_refused_and_who_was_let_in_is_served() {
     within(async {
         let (release, gate) = mpsc::channel();
         let stage = narrow();

@@ -45,7 +45,7 @@ pub(crate) async fn serve(app: Router) -> SocketAddr {
 pub(crate) struct Client(BufReader<TcpStream>);
 
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct Response {
     pub(crate) status: u16,
     pub(crate) head: String,
     pub(crate) body: String,
@@ -60,7 +60,7 @@ impl Client {
         self.0.write_all(request.as_bytes()).await.unwrap();
     }
 
-    pub(crate) async fn get(&mut self, path: &str) -> Answer {
+    pub(crate) async fn get(&mut self, path: &str) -> Response {
         self.send(&format!("GET {path} HTTP/1.1\r\nHost: test\r\n\r\n"))
             .await;
         self.receive().await
@@ -88,12 +88,12 @@ impl Client {
         Some(String::from_utf8(chunk).unwrap())
     }
 
-    pub(crate) async fn receive(&mut self) -> Answer {
+    pub(crate) async fn receive(&mut self) -> Response {
         let head = self.receive_head().await;
         let length = field(&head, "content-length").unwrap().parse().unwrap();
         let mut body = vec![0; length];
         self.0.read_exact(&mut body).await.unwrap();
-        Answer {
+        Response {
             status: head["http/1.1 ".len()..][..3].parse().unwrap(),
             head,
             body: String::from_utf8(body).unwrap(),
@@ -101,7 +101,7 @@ impl Client {
     }
 }
 
-impl Answer {
+impl Response {
     pub(crate) fn field(&self, name: &str) -> Option<&str> {
         field(&self.head, name)
     }
@@ -112,7 +112,7 @@ fn field<'a>(head: &'a str, name: &str) -> Option<&'a str> {
     { fields }.find_map(|(known, value)| (known == name).then_some(value))
 }
 
-pub(crate) async fn get(address: SocketAddr, path: &str) -> Answer {
+pub(crate) async fn get(address: SocketAddr, path: &str) -> Response {
     Client::connect(address).await.get(path).await
 }
 

@@ -17,7 +17,7 @@ fn reason<T: std::fmt::Debug>(result: Result<T, Error>) -> Reason {
 }
 
 #[tokio::test]
-async fn a_full_queue_refuses_at_once_and_answers_whom_it_let_in() {
+async fn a_full_queue_refuses_at_once_and_serves_whom_it_let_in() {
     within(async {
         let stage = builder()
             .threads(1..=1)

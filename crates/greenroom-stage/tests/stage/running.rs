@@ -37,12 +37,12 @@ async fn an_async_handler_uses_timers_sockets_and_tasks_of_its_runtime() {
             tokio::time::sleep(Duration::from_millis(1)).await;
             let mut stream = TcpStream::connect(address).await.unwrap();
             stream.write_all(b"ping").await.unwrap();
-            let mut answer = [0; 4];
-            stream.read_exact(&mut answer).await.unwrap();
+            let mut response = [0; 4];
+            stream.read_exact(&mut response).await.unwrap();
             let spawned_on = tokio::spawn(async { thread::current().id() })
                 .await
                 .unwrap();
-            (answer, thread::current().id(), spawned_on)
+            (response, thread::current().id(), spawned_on)
         });
         let server = async {
             let (mut stream, _) = listener.accept().await.unwrap();
@@ -51,8 +51,8 @@ async fn an_async_handler_uses_timers_sockets_and_tasks_of_its_runtime() {
             stream.write_all(b"pong").await.unwrap();
         };
         let (client, ()) = tokio::join!(client, server);
-        let (answer, ran_on, spawned_on) = client.unwrap();
-        assert_eq!(&answer, b"pong");
+        let (response, ran_on, spawned_on) = client.unwrap();
+        assert_eq!(&response, b"pong");
         assert_ne!(ran_on, here);
         assert_eq!(spawned_on, here, "tokio::spawn belongs to the loop");
     })

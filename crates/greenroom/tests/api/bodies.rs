@@ -45,11 +45,11 @@ fn one_loop(router: Router) -> Rig {
     Rig::with_loops(1, Server::builder().limits(limits), app)
 }
 
-async fn hello_is_answered(client: &Client<HttpConnector, Body>, rig: &Rig) {
+async fn hello_is_served(client: &Client<HttpConnector, Body>, rig: &Rig) {
     for _ in 0..HELLOS {
         let request = Request::get(rig.url("/bodies/hello")).body(Body::empty());
-        let answer = ask(client, request.unwrap()).await;
-        assert_eq!(answer, (StatusCode::OK, "hello".into()));
+        let response = ask(client, request.unwrap()).await;
+        assert_eq!(response, (StatusCode::OK, "hello".into()));
     }
 }
 
@@ -73,7 +73,7 @@ async fn holds_up_nobody(path: &'static str, client: Client<HttpConnector, Body>
     assert_eq!(is_compressed, path == "/bodies/compressed");
     let body = tokio::spawn(response.into_body().collect());
     for _ in 0..ITEMS {
-        hello_is_answered(&client, &rig).await;
+        hello_is_served(&client, &rig).await;
         assert!(!body.is_finished());
         release.send(()).unwrap();
     }

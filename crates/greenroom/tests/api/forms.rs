@@ -275,7 +275,7 @@ async fn the_deadline_of_a_drain() {
             .map(|cut| cut.route.as_str())
             .collect();
         assert_eq!(routes, ["GET /"]);
-        assert!(asked.await.is_err(), "it was cut off");
+        assert!(asked.await.is_err(), "it was aborted");
     })
     .await;
 }

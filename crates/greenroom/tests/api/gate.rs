@@ -55,9 +55,9 @@ impl Gate {
 pub(crate) struct Blocked(Vec<JoinHandle<(StatusCode, String)>>);
 
 impl Blocked {
-    pub(crate) async fn all_answered(self) {
-        for answer in join_all(self.0).await {
-            assert_eq!(answer.unwrap(), (StatusCode::OK, "blocked".into()));
+    pub(crate) async fn all_served(self) {
+        for response in join_all(self.0).await {
+            assert_eq!(response.unwrap(), (StatusCode::OK, "blocked".into()));
         }
     }
 }

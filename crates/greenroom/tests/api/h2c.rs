@@ -54,8 +54,8 @@ async fn many_streams_share_a_connection() {
             let request = request(&server, "GET", &format!("/echo/{number}"), Body::empty());
             ask(&client, request)
         });
-        for (number, answer) in join_all(asked).await.into_iter().enumerate() {
-            assert_eq!(answer, (StatusCode::OK, number.to_string()));
+        for (number, response) in join_all(asked).await.into_iter().enumerate() {
+            assert_eq!(response, (StatusCode::OK, number.to_string()));
         }
         server.end().await;
     })
@@ -63,7 +63,7 @@ async fn many_streams_share_a_connection() {
 }
 
 #[tokio::test]
-async fn limits_and_panics_are_answered_and_the_connection_goes_on() {
+async fn limits_and_panics_get_responses_and_the_connection_goes_on() {
     within(async {
         let server = Rig::start(app());
         let client = http2();
@@ -77,8 +77,8 @@ async fn limits_and_panics_are_answered_and_the_connection_goes_on() {
         let panics = request(&server, "GET", "/panic", Body::empty());
         assert_eq!(ask(&client, panics).await.0, 500);
         let short = Body::from(vec![b's'; 300_000]);
-        let answer = ask(&client, request(&server, "POST", "/length", short)).await;
-        assert_eq!(answer, (StatusCode::OK, "300000".to_owned()));
+        let response = ask(&client, request(&server, "POST", "/length", short)).await;
+        assert_eq!(response, (StatusCode::OK, "300000".to_owned()));
         server.end().await;
     })
     .await;
@@ -93,8 +93,8 @@ async fn a_slow_body_is_408() {
         };
         let server = Rig::with(Server::builder().limits(limits), app());
         let never = Body::from_stream(stream::pending::<Result<Bytes, axum::Error>>());
-        let answer = ask(&http2(), request(&server, "POST", "/length", never)).await;
-        assert_eq!(answer.0, 408);
+        let response = ask(&http2(), request(&server, "POST", "/length", never)).await;
+        assert_eq!(response.0, 408);
         server.end().await;
     })
     .await;

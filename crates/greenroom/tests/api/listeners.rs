@@ -53,9 +53,9 @@ where
 
 async fn all_of(mut stream: impl AsyncReadExt + AsyncWriteExt + Unpin, request: &[u8]) -> String {
     stream.write_all(request).await.unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).await.unwrap();
-    answer
+    let mut response = String::new();
+    stream.read_to_string(&mut response).await.unwrap();
+    response
 }
 
 #[derive(Clone)]
@@ -98,8 +98,8 @@ async fn a_unix_socket_and_who_is_at_its_other_end() {
             let stream = UnixStream::connect(&path).await.unwrap();
             let own = stream.peer_cred().unwrap();
             let said = format!("{} {:?}", own.uid(), Some(std::process::id()));
-            let answer = all_of(stream, GET).await;
-            assert!(answer.ends_with(&said), "{answer} {said}");
+            let response = all_of(stream, GET).await;
+            assert!(response.ends_with(&said), "{response} {said}");
         })
         .await;
     })
@@ -161,10 +161,10 @@ async fn a_type_of_the_applications_own_sees_the_stream() {
             let mut stream = TcpStream::connect(address).await.unwrap();
             let port = stream.local_addr().unwrap().port().to_string();
             let request = "GET /stream/port HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n";
-            let answer = all_of(&mut stream, request.as_bytes()).await;
-            assert!(answer.ends_with(&port), "{answer} {port}");
+            let response = all_of(&mut stream, request.as_bytes()).await;
+            assert!(response.ends_with(&port), "{response} {port}");
             gate.open().await;
-            blocked.all_answered().await;
+            blocked.all_served().await;
         })
         .await;
     })
@@ -242,8 +242,11 @@ async fn a_listener_of_the_applications_own() {
             for number in 1..=4 {
                 let (client, server) = duplex(1_024);
                 give.send(server).unwrap();
-                let answer = all_of(client, GET).await;
-                assert!(answer.ends_with(&format!("\r\n\r\n{number}")), "{answer}");
+                let response = all_of(client, GET).await;
+                assert!(
+                    response.ends_with(&format!("\r\n\r\n{number}")),
+                    "{response}"
+                );
             }
         })
         .await;
@@ -349,14 +352,14 @@ async fn a_listener_over_tls() {
             };
             let (stream, _) = connect().await;
             // rustls gives an error at an end without `close_notify`.
-            let answer = all_of(stream, GET).await;
-            let (_, received) = answer.split_once("\r\n\r\n").unwrap();
+            let response = all_of(stream, GET).await;
+            let (_, received) = response.split_once("\r\n\r\n").unwrap();
             assert_eq!(received.len(), body.len());
             assert_eq!(received, body);
             let (stream, own) = connect().await;
             let request = b"GET /peer HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n";
-            let answer = all_of(stream, request).await;
-            assert!(answer.ends_with(&own.to_string()), "{answer}");
+            let response = all_of(stream, request).await;
+            assert!(response.ends_with(&own.to_string()), "{response}");
         })
         .await;
     })

@@ -51,11 +51,11 @@ fn app() -> Router {
 }
 
 async fn assert_hints(server: Rig, thread: &str) {
-    let answer = exchange(server.address, REQUEST).await;
-    let rest = answer.strip_prefix(&HINT.repeat(3));
-    let rest = rest.unwrap_or_else(|| panic!("{answer}"));
-    assert!(rest.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
-    assert!(rest.contains(&format!("\r\n\r\n{thread}-")), "{answer}");
+    let response = exchange(server.address, REQUEST).await;
+    let rest = response.strip_prefix(&HINT.repeat(3));
+    let rest = rest.unwrap_or_else(|| panic!("{response}"));
+    assert!(rest.starts_with("HTTP/1.1 200 OK\r\n"), "{response}");
+    assert!(rest.contains(&format!("\r\n\r\n{thread}-")), "{response}");
     server.end().await;
 }
 
@@ -90,12 +90,12 @@ async fn hints_that_cannot_be_sent_are_an_error() {
             } else {
                 Rig::start(app)
             };
-            let answer = exchange(server.address, b"GET / HTTP/1.0\r\n\r\n").await;
-            assert!(answer.ends_with("Err(Now)"), "{answer}");
+            let response = exchange(server.address, b"GET / HTTP/1.0\r\n\r\n").await;
+            assert!(response.ends_with("Err(Now)"), "{response}");
             let url = server.url("/").parse().unwrap();
-            let answer = http2::<Empty<Bytes>>().get(url).await.unwrap();
+            let response = http2::<Empty<Bytes>>().get(url).await.unwrap();
             assert_eq!(
-                answer.into_body().collect().await.unwrap().to_bytes(),
+                response.into_body().collect().await.unwrap().to_bytes(),
                 "Err(Now)"
             );
             server.end().await;
@@ -115,8 +115,8 @@ async fn under_axum_there_are_no_hints_and_no_notice() {
         let listener = TcpListener::bind(any_port()).await.unwrap();
         let address = listener.local_addr().unwrap();
         let serving = tokio::spawn(axum::serve(listener, app).into_future());
-        let answer = exchange(address, REQUEST).await;
-        assert!(answer.ends_with("Err(Now)"), "{answer}");
+        let response = exchange(address, REQUEST).await;
+        assert!(response.ends_with("Err(Now)"), "{response}");
         serving.abort();
     })
     .await;

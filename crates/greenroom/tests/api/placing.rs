@@ -49,8 +49,8 @@ async fn handlers_that_block_hold_up_nobody() {
         tokio::task::spawn_blocking(move || gate.wait())
             .await
             .unwrap();
-        for answer in join_all(blocking).await {
-            assert_eq!(answer.unwrap(), (StatusCode::OK, "blocked".into()));
+        for response in join_all(blocking).await {
+            assert_eq!(response.unwrap(), (StatusCode::OK, "blocked".into()));
         }
         rig.end().await;
     })

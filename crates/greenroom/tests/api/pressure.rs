@@ -35,16 +35,16 @@ async fn ask(address: &Address, path: &str, rounds: usize) -> Vec<String> {
     let mut statuses = Vec::new();
     for _ in 0..rounds {
         stream.write_all(request.as_bytes()).await.unwrap();
-        let mut answer = [0; 1_024];
-        let length = stream.read(&mut answer).await.unwrap();
-        let answer = String::from_utf8_lossy(&answer[..length]).into_owned();
-        let is_refused = answer.starts_with("HTTP/1.1 503");
+        let mut response = [0; 1_024];
+        let length = stream.read(&mut response).await.unwrap();
+        let response = String::from_utf8_lossy(&response[..length]).into_owned();
+        let is_refused = response.starts_with("HTTP/1.1 503");
         assert_eq!(
-            answer.contains("retry-after: 1\r\n"),
+            response.contains("retry-after: 1\r\n"),
             is_refused,
-            "{answer}"
+            "{response}"
         );
-        statuses.push(answer[9..12].to_owned());
+        statuses.push(response[9..12].to_owned());
     }
     statuses
 }

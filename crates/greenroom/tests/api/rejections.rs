@@ -93,23 +93,23 @@ fn app() -> Router {
 }
 
 /// Returns the responses on a connection of its own.
-async fn answer(server: &Rig, request: &str) -> String {
+async fn response(server: &Rig, request: &str) -> String {
     exchange(server.address, request.as_bytes()).await
 }
 
 /// Asserts that the response, the last of its connection, has this status and body of [`told`].
 #[track_caller]
-fn assert_told(answer: &str, status: u16, rest: &str) {
+fn assert_told(response: &str, status: u16, rest: &str) {
     let text = format!("{status}|{rest}");
-    let (head, body) = answer.rsplit_once("\r\n\r\n").unwrap();
-    assert_eq!(body, text, "{answer}");
-    assert!(head.contains(&format!("HTTP/1.1 {status} ")), "{answer}");
+    let (head, body) = response.rsplit_once("\r\n\r\n").unwrap();
+    assert_eq!(body, text, "{response}");
+    assert!(head.contains(&format!("HTTP/1.1 {status} ")), "{response}");
     let head = head.to_lowercase();
     for field in ["content-type: application/told", "vary: accept"] {
-        assert_eq!(head.matches(field).count(), 1, "{answer}");
+        assert_eq!(head.matches(field).count(), 1, "{response}");
     }
     let length = format!("content-length: {}", text.len());
-    assert_eq!(head.matches(&length).count(), 1, "{answer}");
+    assert_eq!(head.matches(&length).count(), 1, "{response}");
 }
 
 fn request(line: &str) -> String {
@@ -144,10 +144,10 @@ async fn messages_that_are_no_requests() {
                 "unknown HTTP version",
             ),
         ] {
-            let answer = answer(&server, &request).await;
-            assert_told(&answer, status, &format!("{detail}|0|-|-"));
+            let response = response(&server, &request).await;
+            assert_told(&response, status, &format!("{detail}|0|-|-"));
         }
-        let head = answer(&server, "HEAD / HTTP/1.1\r\n\r\n").await;
+        let head = response(&server, "HEAD / HTTP/1.1\r\n\r\n").await;
         assert!(head.contains("content-type: application/told"), "{head}");
         assert!(head.ends_with("\r\n\r\n"), "{head}");
         server.end().await;
@@ -163,7 +163,7 @@ async fn clients_that_are_too_slow() {
             ..Limits::default()
         };
         let server = Rig::with(telling_with(limits), app());
-        let half = answer(&server, "GET / HTTP/1.1\r\nHost:").await;
+        let half = response(&server, "GET / HTTP/1.1\r\nHost:").await;
         assert_told(&half, 408, "request head too slow|0|-|-");
         server.end().await;
         let limits = Limits {
@@ -172,7 +172,7 @@ async fn clients_that_are_too_slow() {
         };
         let server = Rig::with(telling_with(limits), app());
         let head = "POST /length?q HTTP/1.1\r\nHost: test\r\nContent-Length: 9\r\n\r\n1";
-        let half = answer(&server, head).await;
+        let half = response(&server, head).await;
         assert_told(&half, 408, "the body came too slowly|0|POST|/length");
         let never = Body::from_stream(stream::pending::<Result<Bytes, axum::Error>>());
         let told = over_http2(&server, Method::POST, "/length", never).await;
@@ -190,8 +190,8 @@ async fn bodies_that_are_malformed() {
     within(async {
         let server = Rig::with(telling(), app());
         let head = "POST /length HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n";
-        let answer = answer(&server, &format!("{head}broken\r\n")).await;
-        assert_told(&answer, 400, "malformed body|0|POST|/length");
+        let response = response(&server, &format!("{head}broken\r\n")).await;
+        assert_told(&response, 400, "malformed body|0|POST|/length");
         server.end().await;
     })
     .await;
@@ -209,10 +209,10 @@ async fn requests_without_memory_for_them() {
         loop {
             let mut half = TcpStream::connect(server.address).await.unwrap();
             half.write_all(b"GET / HTTP/1.1\r\nX: ").await.unwrap();
-            let answer = answer(&server, &request("GET /own?secret")).await;
-            if answer.contains(" 503 ") {
-                assert_told(&answer, 503, "too much is under way|1|GET|/own");
-                assert!(answer.contains("retry-after: 1\r\n"), "{answer}");
+            let response = response(&server, &request("GET /own?secret")).await;
+            if response.contains(" 503 ") {
+                assert_told(&response, 503, "too much is under way|1|GET|/own");
+                assert!(response.contains("retry-after: 1\r\n"), "{response}");
                 break;
             }
         }
@@ -232,9 +232,9 @@ async fn addresses_beyond_their_rate() {
         let server = Rig::with(telling_with(limits), app());
         // As many as the server takes in one turn, so that a second cannot pass between all.
         let many = "GET /own HTTP/1.1\r\nHost: test\r\n\r\n".repeat(50);
-        let answer = answer(&server, &(many + &request("GET /own"))).await;
+        let response = response(&server, &(many + &request("GET /own"))).await;
         let rejected = "429|too many requests|1|GET|/own";
-        assert!(answer.contains(rejected), "{answer}");
+        assert!(response.contains(rejected), "{response}");
         let told = over_http2(&server, Method::HEAD, "/own", Body::empty()).await;
         assert!(told.1.is_empty(), "{told:?}");
         server.end().await;
@@ -255,10 +255,10 @@ async fn connections_that_are_rejected_unread() {
             .await
             .unwrap();
         kept.read_u8().await.unwrap();
-        let rejected = answer(&server, &request("GET /own")).await;
+        let rejected = response(&server, &request("GET /own")).await;
         assert_told(&rejected, 429, "too many connections|1|-|-");
         assert!(rejected.contains("retry-after: 1\r\n"), "{rejected}");
-        let head = answer(&server, &request("HEAD /own")).await;
+        let head = response(&server, &request("HEAD /own")).await;
         assert!(head.starts_with("HTTP/1.1 429 "), "{head}");
         assert!(head.ends_with("\r\n\r\n"), "{head}");
         drop(kept);
@@ -279,12 +279,12 @@ async fn stages_that_are_busy_and_handlers_that_panic() {
             ("/inline/panic", 500, on_loop),
             ("/library", 429, "slow down|0|GET|/library"),
         ] {
-            let answer = answer(&server, &request(&format!("GET {path}?secret"))).await;
-            assert_told(&answer, status, rest);
+            let response = response(&server, &request(&format!("GET {path}?secret"))).await;
+            assert_told(&response, status, rest);
             let told = over_http2(&server, Method::GET, path, Body::empty()).await;
             assert_eq!(told, (status, format!("{status}|{rest}")));
         }
-        let head = answer(&server, &request("HEAD /busy")).await;
+        let head = response(&server, &request("HEAD /busy")).await;
         assert!(head.contains("content-type: application/told"), "{head}");
         assert!(head.ends_with("\r\n\r\n"), "{head}");
         server.end().await;
@@ -297,14 +297,14 @@ async fn the_connection_goes_on_and_other_fields_stay() {
     within(async {
         let server = Rig::with(telling(), app());
         let two = "GET /encoded HTTP/1.1\r\nHost: test\r\n\r\n".to_owned() + &request("GET /own");
-        let answers = answer(&server, &two).await;
+        let responses = response(&server, &two).await;
         assert!(
-            answers.contains("503|overloaded|7|GET|/encoded"),
-            "{answers}"
+            responses.contains("503|overloaded|7|GET|/encoded"),
+            "{responses}"
         );
-        assert!(answers.contains("x-mine: kept\r\n"), "{answers}");
-        assert!(!answers.contains("gzip"), "{answers}");
-        assert!(answers.ends_with("\r\n\r\nmine"), "{answers}");
+        assert!(responses.contains("x-mine: kept\r\n"), "{responses}");
+        assert!(!responses.contains("gzip"), "{responses}");
+        assert!(responses.ends_with("\r\n\r\nmine"), "{responses}");
         server.end().await;
     })
     .await;
@@ -325,10 +325,10 @@ async fn services_that_fail() {
         });
         let server = Rig::with(telling_with(limits), OnLoops(service));
         let head = "POST /large HTTP/1.1\r\nHost: test\r\nContent-Length: 9\r\n\r\n123456789";
-        let told = answer(&server, head).await;
+        let told = response(&server, head).await;
         let detail = "the body of this request could not be read";
         assert_told(&told, 413, &format!("{detail}|0|POST|/large"));
-        let panicked = answer(&server, &request("GET /panic")).await;
+        let panicked = response(&server, &request("GET /panic")).await;
         let failed = "the handler of this request failed";
         assert_told(&panicked, 500, &format!("{failed}|0|GET|/panic"));
         let told = over_http2(&server, Method::GET, "/panic", Body::empty()).await;
@@ -359,10 +359,10 @@ async fn a_body_that_is_missing_too_long_or_panics_leaves_the_default() {
             ("/panic", "\r\n\r\nthe handler failed\n"),
             ("/inline/panic", "\r\n\r\nthe handler failed\n"),
         ] {
-            let answer = answer(&server, &request(&format!("GET {path}"))).await;
-            assert!(answer.ends_with(end), "{answer}");
+            let response = response(&server, &request(&format!("GET {path}"))).await;
+            assert!(response.ends_with(end), "{response}");
         }
-        let malformed = answer(&server, "GET / HTTP/1.1\r\n\r\n").await;
+        let malformed = response(&server, "GET / HTTP/1.1\r\n\r\n").await;
         assert!(malformed.ends_with("\r\n\r\nmissing Host\n"), "{malformed}");
         server.end().await;
     })
@@ -374,8 +374,8 @@ async fn responses_of_the_application_are_its_own() {
     within(async {
         let server = Rig::with(telling(), app());
         for (path, end) in [("/own", "\r\n\r\nmine"), ("/nothing", "\r\n\r\n")] {
-            let answer = answer(&server, &request(&format!("GET {path}"))).await;
-            assert!(answer.ends_with(end), "{answer}");
+            let response = response(&server, &request(&format!("GET {path}"))).await;
+            assert!(response.ends_with(end), "{response}");
         }
         server.end().await;
     })
@@ -408,22 +408,22 @@ async fn texts_of_extractors_layers_and_routers() {
                 "Expected request with `Content-Type: application/json`|0|POST|/json",
             ),
         ] {
-            let answer = answer(&server, &request(line)).await;
-            assert_told(&answer, status, rest);
+            let response = response(&server, &request(line)).await;
+            assert_told(&response, status, rest);
         }
-        let missing = answer(&server, &request("GET /query")).await;
+        let missing = response(&server, &request("GET /query")).await;
         assert!(
             missing.contains("\r\n\r\n400|Failed to deserialize"),
             "{missing}"
         );
-        let allowed = answer(&server, &request("GET /json")).await;
+        let allowed = response(&server, &request("GET /json")).await;
         assert!(
             allowed.to_lowercase().contains("allow: post\r\n"),
             "{allowed}"
         );
         for (path, end) in [("/own", "\r\n\r\n<p>"), ("/fine", "\r\n\r\nfine")] {
-            let answer = answer(&server, &request(&format!("GET {path}"))).await;
-            assert!(answer.ends_with(end), "{answer}");
+            let response = response(&server, &request(&format!("GET {path}"))).await;
+            assert!(response.ends_with(end), "{response}");
         }
         server.end().await;
     })

@@ -110,9 +110,9 @@ where
         + Unpin
         + 'static,
 {
-    let answer = client.request(request).await.unwrap();
-    let status = answer.status();
-    let body = answer.into_body().collect().await.unwrap().to_bytes();
+    let response = client.request(request).await.unwrap();
+    let status = response.status();
+    let body = response.into_body().collect().await.unwrap().to_bytes();
     (status, String::from_utf8(body.to_vec()).unwrap())
 }
 
@@ -125,7 +125,7 @@ pub(crate) async fn get(url: String) -> (StatusCode, String) {
 pub(crate) async fn exchange(address: SocketAddr, bytes: &[u8]) -> String {
     let mut stream = TcpStream::connect(address).await.unwrap();
     stream.write_all(bytes).await.unwrap();
-    let mut answer = Vec::new();
-    stream.read_to_end(&mut answer).await.unwrap();
-    String::from_utf8(answer).unwrap()
+    let mut response = Vec::new();
+    stream.read_to_end(&mut response).await.unwrap();
+    String::from_utf8(response).unwrap()
 }

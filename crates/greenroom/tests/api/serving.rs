@@ -177,12 +177,12 @@ async fn an_app_of_the_server_below() {
         let server = Rig::start(Informed);
         let request =
             b"POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello";
-        let answer = exchange(server.address, request).await;
-        let (hint, answer) = answer.split_once("\r\n\r\n").unwrap();
+        let response = exchange(server.address, request).await;
+        let (hint, response) = response.split_once("\r\n\r\n").unwrap();
         assert_eq!(hint, "HTTP/1.1 103 Early Hints");
-        assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
+        assert!(response.starts_with("HTTP/1.1 200 OK\r\n"), "{response}");
         let body = format!("\r\n\r\n{} 5", server.address);
-        assert!(answer.ends_with(&body), "{answer}");
+        assert!(response.ends_with(&body), "{response}");
         server.end().await;
     })
     .await;
@@ -242,15 +242,15 @@ async fn graceful_shutdown_finishes_what_is_under_way() {
         assert!(!serving.is_finished());
         go_on.notify_one();
         // Whole, and then the end of the connection.
-        let answer = asked.await.unwrap();
-        assert!(answer.ends_with("finished"), "{answer}");
+        let response = asked.await.unwrap();
+        assert!(response.ends_with("finished"), "{response}");
         assert_eq!(serving.await.unwrap().unwrap().aborted, []);
     })
     .await;
 }
 
 #[tokio::test]
-async fn blocking_work_of_a_request_that_is_cut_off_does_not_hold_up_the_end() {
+async fn blocking_work_of_a_request_that_is_aborted_does_not_hold_up_the_end() {
     within(async {
         let (begun, mut begins) = mpsc::channel(1);
         let (release, released) = std::sync::mpsc::channel::<()>();

@@ -37,7 +37,7 @@ where
             assert_eq!(said, (StatusCode::OK, "hello".into()));
         }
         gate.open().await;
-        blocked.all_answered().await;
+        blocked.all_served().await;
         let routes = rig.handle.status().routes;
         rig.end().await;
         routes

@@ -80,15 +80,15 @@ impl Socket<TokioIo<Upgraded>> {
         tokio::spawn(connection);
         // The server's settings have come with its first response: they allow an extended CONNECT.
         let before = Request::get(server.url("/nowhere")).body(Body::empty());
-        let answer = client.send_request(before.unwrap()).await.unwrap();
-        assert_eq!(answer.status(), 404);
+        let response = client.send_request(before.unwrap()).await.unwrap();
+        assert_eq!(response.status(), 404);
         let request = Request::connect(server.url("/ws"))
             .extension(Protocol::from_static("websocket"))
             .header("sec-websocket-version", "13")
             .body(Body::empty());
-        let answer = client.send_request(request.unwrap()).await.unwrap();
-        assert_eq!(answer.status(), 200);
-        Self(TokioIo::new(hyper::upgrade::on(answer).await.unwrap()))
+        let response = client.send_request(request.unwrap()).await.unwrap();
+        assert_eq!(response.status(), 200);
+        Self(TokioIo::new(hyper::upgrade::on(response).await.unwrap()))
     }
 }
 
@@ -108,19 +108,24 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
     }
 }
 
+/// Asserts that messages come back, and that the socket's end leaves nothing.
+async fn assert_echoed<S: AsyncRead + AsyncWrite + Unpin>(server: Rig, mut socket: Socket<S>) {
+    for text in ["one", "two", ""] {
+        socket.send(&frame(text)).await;
+        assert_eq!(socket.receive().await, (0x81, text.as_bytes().to_vec()));
+    }
+    socket.send(&[0x88, 0x80, 0, 0, 0, 0]).await;
+    assert_eq!(socket.receive().await.0, 0x88);
+    drop(socket);
+    assert_eq!(server.end().await.aborted, []);
+}
+
 #[tokio::test]
 async fn messages_are_echoed() {
     within(async {
         let server = Rig::start(app());
-        let mut socket = Socket::open(&server, b"").await;
-        for text in ["one", "two", ""] {
-            socket.send(&frame(text)).await;
-            assert_eq!(socket.receive().await, (0x81, text.as_bytes().to_vec()));
-        }
-        socket.send(&[0x88, 0x80, 0, 0, 0, 0]).await;
-        assert_eq!(socket.receive().await.0, 0x88);
-        drop(socket);
-        assert_eq!(server.end().await.aborted, []);
+        let socket = Socket::open(&server, b"").await;
+        assert_echoed(server, socket).await;
     })
     .await;
 }
@@ -129,15 +134,8 @@ async fn messages_are_echoed() {
 async fn rfc8441_messages_are_echoed_over_http_2() {
     within(async {
         let server = Rig::start(app());
-        let mut socket = Socket::open_http2(&server).await;
-        for text in ["one", "two", ""] {
-            socket.send(&frame(text)).await;
-            assert_eq!(socket.receive().await, (0x81, text.as_bytes().to_vec()));
-        }
-        socket.send(&[0x88, 0x80, 0, 0, 0, 0]).await;
-        assert_eq!(socket.receive().await.0, 0x88);
-        drop(socket);
-        assert_eq!(server.end().await.aborted, []);
+        let socket = Socket::open_http2(&server).await;
+        assert_echoed(server, socket).await;
     })
     .await;
 }
@@ -184,15 +182,15 @@ async fn an_upgrade_that_nobody_wants_is_an_ordinary_request() {
         let server = Rig::start(app());
         let request = "GET /nowhere HTTP/1.1\r\nHost: test\r\nConnection: Upgrade\r\n\
             Upgrade: unheard-of\r\n\r\n";
-        let answer = exchange(server.address, request.as_bytes()).await;
-        assert!(answer.starts_with("HTTP/1.1 404"), "{answer}");
+        let response = exchange(server.address, request.as_bytes()).await;
+        assert!(response.starts_with("HTTP/1.1 404"), "{response}");
         server.end().await;
     })
     .await;
 }
 
 #[tokio::test]
-async fn a_drain_sends_a_close_frame_and_waits_for_its_answer() {
+async fn a_drain_sends_a_close_frame_and_waits_for_its_reply() {
     within(async {
         let server = Rig::start(app());
         let mut quiet = Socket::open(&server, b"").await;

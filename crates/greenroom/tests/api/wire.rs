@@ -30,7 +30,7 @@ fn app() -> Router {
 }
 
 /// Returns the response to a request on a connection of its own.
-async fn answer(server: &Rig, line: &str) -> String {
+async fn response(server: &Rig, line: &str) -> String {
     let request = format!("{line}\r\nHost: test\r\nConnection: close\r\n\r\n");
     exchange(server.address, request.as_bytes()).await
 }
@@ -39,9 +39,12 @@ async fn answer(server: &Rig, line: &str) -> String {
 async fn text_that_is_not_encoded_reaches_the_extractors() {
     within(async {
         let server = Rig::start(app());
-        let answer = answer(&server, "GET /text/caf\u{e9}?q=\u{442} HTTP/1.1").await;
-        assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
-        assert!(answer.ends_with("\r\n\r\ncaf\u{e9} q=\u{442}"), "{answer}");
+        let response = response(&server, "GET /text/caf\u{e9}?q=\u{442} HTTP/1.1").await;
+        assert!(response.starts_with("HTTP/1.1 200 "), "{response}");
+        assert!(
+            response.ends_with("\r\n\r\ncaf\u{e9} q=\u{442}"),
+            "{response}"
+        );
         server.end().await;
     })
     .await;
@@ -49,19 +52,19 @@ async fn text_that_is_not_encoded_reaches_the_extractors() {
 
 /// axum gives every response the length of its body, which for these says nothing.
 #[tokio::test]
-async fn answers_without_content_have_no_length() {
+async fn responses_without_content_have_no_length() {
     within(async {
         let server = Rig::start(app());
         for (path, status) in [("/unchanged", 304), ("/gone", 204)] {
             for method in ["GET", "HEAD"] {
-                let answer = answer(&server, &format!("{method} {path} HTTP/1.1")).await;
+                let response = response(&server, &format!("{method} {path} HTTP/1.1")).await;
                 assert!(
-                    answer.starts_with(&format!("HTTP/1.1 {status} ")),
-                    "{answer}"
+                    response.starts_with(&format!("HTTP/1.1 {status} ")),
+                    "{response}"
                 );
-                let said = answer.to_lowercase();
-                assert!(!said.contains("content-length"), "{answer}");
-                assert!(answer.ends_with("\r\n\r\n"), "{answer}");
+                let said = response.to_lowercase();
+                assert!(!said.contains("content-length"), "{response}");
+                assert!(response.ends_with("\r\n\r\n"), "{response}");
             }
         }
         server.end().await;
@@ -73,10 +76,10 @@ async fn answers_without_content_have_no_length() {
 async fn a_reason_phrase_is_sent() {
     within(async {
         let server = Rig::start(app());
-        let answer = answer(&server, "GET /teapot HTTP/1.1").await;
+        let response = response(&server, "GET /teapot HTTP/1.1").await;
         assert!(
-            answer.starts_with("HTTP/1.1 418 Short and stout\r\n"),
-            "{answer}"
+            response.starts_with("HTTP/1.1 418 Short and stout\r\n"),
+            "{response}"
         );
         server.end().await;
     })
@@ -87,8 +90,8 @@ async fn a_reason_phrase_is_sent() {
 async fn a_router_opens_no_tunnel() {
     within(async {
         let server = Rig::start(app());
-        let answer = answer(&server, "CONNECT test:80 HTTP/1.1").await;
-        assert!(answer.starts_with("HTTP/1.1 404 "), "{answer}");
+        let response = response(&server, "CONNECT test:80 HTTP/1.1").await;
+        assert!(response.starts_with("HTTP/1.1 404 "), "{response}");
         server.end().await;
     })
     .await;

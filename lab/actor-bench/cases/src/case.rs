@@ -21,7 +21,7 @@ pub enum Case {
     Ask,
     /// A handler asks another actor, which must be scheduled, one worker
     AskQueued,
-    /// A handler asks another actor, which may answer on the spot, one worker
+    /// A handler asks another actor, which may reply on the spot, one worker
     AskInline,
     /// 64 pairs of actors play beside 4 that compute, two workers
     PingPong,

@@ -250,11 +250,11 @@ async fn fan_in_actors(options: &Options) -> anyhow::Result<Outcome> {
     options.batches(FAN_IN, batch).await
 }
 
-struct Answerer {
-    answered: u64,
+struct Responder {
+    replies: u64,
 }
 
-impl Actor for Answerer {
+impl Actor for Responder {
     type Context = Context<Self>;
 }
 
@@ -262,29 +262,29 @@ impl Actor for Answerer {
 #[rtype(result = "u64")]
 struct Question(u64);
 
-impl Handler<Question> for Answerer {
+impl Handler<Question> for Responder {
     type Result = u64;
 
     fn handle(&mut self, question: Question, _: &mut Context<Self>) -> u64 {
-        self.answered += 1;
+        self.replies += 1;
         question.0 + 1
     }
 }
 
-async fn ask_all(answerer: &Addr<Answerer>, count: u64) {
+async fn ask_all(responder: &Addr<Responder>, count: u64) {
     for number in 0..count {
-        let answer = answerer.send(Question(number)).await.expect(LIVES);
-        assert_eq!(answer, number + 1);
+        let reply = responder.send(Question(number)).await.expect(LIVES);
+        assert_eq!(reply, number + 1);
     }
 }
 
 async fn ask(options: &Options) -> anyhow::Result<Outcome> {
-    let answerer = Answerer { answered: 0 }.start();
+    let responder = Responder { replies: 0 }.start();
     let finish = Finish::of(1);
     let batch = async || {
-        let (answerer, asked) = (answerer.clone(), Arc::clone(&finish));
+        let (responder, asked) = (responder.clone(), Arc::clone(&finish));
         Arbiter::current().spawn(async move {
-            ask_all(&answerer, ASKS).await;
+            ask_all(&responder, ASKS).await;
             asked.arrive();
         });
         finish.wait().await;
@@ -293,7 +293,7 @@ async fn ask(options: &Options) -> anyhow::Result<Outcome> {
 }
 
 struct Asker {
-    answerer: Addr<Answerer>,
+    responder: Addr<Responder>,
     finish: Arc<Finish>,
 }
 
@@ -309,10 +309,10 @@ impl Handler<Ask> for Asker {
     type Result = ResponseFuture<()>;
 
     fn handle(&mut self, message: Ask, _: &mut Context<Self>) -> Self::Result {
-        let answerer = self.answerer.clone();
+        let responder = self.responder.clone();
         let finish = Arc::clone(&self.finish);
         Box::pin(async move {
-            ask_all(&answerer, message.0).await;
+            ask_all(&responder, message.0).await;
             finish.arrive();
         })
     }
@@ -321,7 +321,7 @@ impl Handler<Ask> for Asker {
 async fn ask_inline(options: &Options) -> anyhow::Result<Outcome> {
     let finish = Finish::of(1);
     let asker = Asker {
-        answerer: Answerer { answered: 0 }.start(),
+        responder: Responder { replies: 0 }.start(),
         finish: Arc::clone(&finish),
     };
     let asker = asker.start();
@@ -396,7 +396,7 @@ async fn start_game(arbiters: &[ArbiterHandle], game: &Arc<Game>) {
 }
 
 async fn crowd(options: &Options) -> anyhow::Result<Outcome> {
-    let settle = async |last: &Addr<Answerer>| ask_all(last, 1).await;
-    let start = async || Answerer { answered: 0 }.start();
+    let settle = async |last: &Addr<Responder>| ask_all(last, 1).await;
+    let start = async || Responder { replies: 0 }.start();
     options.crowd(start, settle).await
 }

@@ -209,37 +209,37 @@ async fn fan_in_actors(options: &Options, system: &ActorSystem) -> anyhow::Resul
 }
 
 #[derive(Default)]
-struct Answerer {
-    answered: u64,
+struct Responder {
+    replies: u64,
 }
 
-impl Actor for Answerer {}
+impl Actor for Responder {}
 
 struct Question(u64);
 
-impl Handler<Question> for Answerer {
+impl Handler<Question> for Responder {
     type Reply = u64;
 
     fn handle(&mut self, question: Question, _: &mut Context<Self>) -> u64 {
-        self.answered += 1;
+        self.replies += 1;
         question.0 + 1
     }
 }
 
-async fn ask_all(answerer: &ActorRef<Answerer>, count: u64) {
+async fn ask_all(responder: &ActorRef<Responder>, count: u64) {
     for number in 0..count {
-        let answer = answerer.ask(Question(number)).await.expect(LIVES);
-        assert_eq!(answer, number + 1);
+        let reply = responder.ask(Question(number)).await.expect(LIVES);
+        assert_eq!(reply, number + 1);
     }
 }
 
 async fn ask(options: &Options, system: &ActorSystem) -> anyhow::Result<Outcome> {
-    let answerer = system.spawn(Answerer::default);
+    let responder = system.spawn(Responder::default);
     let finish = Finish::of(1);
     let batch = async || {
-        let (answerer, asked) = (answerer.clone(), Arc::clone(&finish));
+        let (responder, asked) = (responder.clone(), Arc::clone(&finish));
         tokio::spawn(async move {
-            ask_all(&answerer, ASKS).await;
+            ask_all(&responder, ASKS).await;
             asked.arrive();
         });
         finish.wait().await;
@@ -248,7 +248,7 @@ async fn ask(options: &Options, system: &ActorSystem) -> anyhow::Result<Outcome>
 }
 
 struct Asker {
-    answerer: ActorRef<Answerer>,
+    responder: ActorRef<Responder>,
     finish: Arc<Finish>,
 }
 
@@ -260,7 +260,7 @@ impl AsyncHandler<Ask> for Asker {
     type Reply = ();
 
     async fn handle(&mut self, message: Ask, _: &mut Context<Self>) {
-        ask_all(&self.answerer, message.0).await;
+        ask_all(&self.responder, message.0).await;
         self.finish.arrive();
     }
 }
@@ -278,11 +278,11 @@ async fn ask_inline(options: &Options, system: &ActorSystem) -> anyhow::Result<O
 /// A question whose handler replies by `ReplyTo`, so that it is never called on the spot.
 struct Queued(u64);
 
-impl ReplyHandler<Queued> for Answerer {
+impl ReplyHandler<Queued> for Responder {
     type Reply = u64;
 
     fn handle(&mut self, question: Queued, reply: ReplyTo<u64>, _: &mut Context<Self>) {
-        self.answered += 1;
+        self.replies += 1;
         reply.send(question.0 + 1);
     }
 }
@@ -294,8 +294,8 @@ impl AsyncHandler<AskInQueue> for Asker {
 
     async fn handle(&mut self, message: AskInQueue, _: &mut Context<Self>) {
         for number in 0..message.0 {
-            let answer = self.answerer.ask(Queued(number)).await.expect(LIVES);
-            assert_eq!(answer, number + 1);
+            let reply = self.responder.ask(Queued(number)).await.expect(LIVES);
+            assert_eq!(reply, number + 1);
         }
         self.finish.arrive();
     }
@@ -312,10 +312,10 @@ async fn ask_queued(options: &Options, system: &ActorSystem) -> anyhow::Result<O
 }
 
 fn asker(system: &ActorSystem, finish: &Arc<Finish>) -> ActorRef<Asker> {
-    let answerer = system.spawn(Answerer::default);
+    let responder = system.spawn(Responder::default);
     let finish = Arc::clone(finish);
     system.spawn(move || Asker {
-        answerer: answerer.clone(),
+        responder: responder.clone(),
         finish: Arc::clone(&finish),
     })
 }
@@ -407,7 +407,7 @@ fn start_game(system: &ActorSystem, game: &Arc<Game>) {
 }
 
 async fn crowd(options: &Options, system: &ActorSystem) -> anyhow::Result<Outcome> {
-    let settle = async |last: &ActorRef<Answerer>| ask_all(last, 1).await;
-    let start = async || system.spawn(Answerer::default);
+    let settle = async |last: &ActorRef<Responder>| ask_all(last, 1).await;
+    let start = async || system.spawn(Responder::default);
     options.crowd(start, settle).await
 }

@@ -171,35 +171,35 @@ async fn fan_in_actors(options: &Options) -> anyhow::Result<Outcome> {
 }
 
 #[derive(Actor)]
-struct Answerer {
-    answered: u64,
+struct Responder {
+    replies: u64,
 }
 
 struct Question(u64);
 
-impl Message<Question> for Answerer {
+impl Message<Question> for Responder {
     type Reply = u64;
 
     async fn handle(&mut self, question: Question, _: &mut Context<Self, u64>) -> u64 {
-        self.answered += 1;
+        self.replies += 1;
         question.0 + 1
     }
 }
 
-async fn ask_all(answerer: &ActorRef<Answerer>, count: u64) {
+async fn ask_all(responder: &ActorRef<Responder>, count: u64) {
     for number in 0..count {
-        let answer = answerer.ask(Question(number)).await.expect(LIVES);
-        assert_eq!(answer, number + 1);
+        let reply = responder.ask(Question(number)).await.expect(LIVES);
+        assert_eq!(reply, number + 1);
     }
 }
 
 async fn ask(options: &Options) -> anyhow::Result<Outcome> {
-    let answerer = spawn(Answerer { answered: 0 });
+    let responder = spawn(Responder { replies: 0 });
     let finish = Finish::of(1);
     let batch = async || {
-        let (answerer, asked) = (answerer.clone(), Arc::clone(&finish));
+        let (responder, asked) = (responder.clone(), Arc::clone(&finish));
         tokio::spawn(async move {
-            ask_all(&answerer, ASKS).await;
+            ask_all(&responder, ASKS).await;
             asked.arrive();
         });
         finish.wait().await;
@@ -209,7 +209,7 @@ async fn ask(options: &Options) -> anyhow::Result<Outcome> {
 
 #[derive(Actor)]
 struct Asker {
-    answerer: ActorRef<Answerer>,
+    responder: ActorRef<Responder>,
     finish: Arc<Finish>,
 }
 
@@ -219,7 +219,7 @@ impl Message<Ask> for Asker {
     type Reply = ();
 
     async fn handle(&mut self, message: Ask, _: &mut Context<Self, ()>) {
-        ask_all(&self.answerer, message.0).await;
+        ask_all(&self.responder, message.0).await;
         self.finish.arrive();
     }
 }
@@ -227,7 +227,7 @@ impl Message<Ask> for Asker {
 async fn ask_inline(options: &Options) -> anyhow::Result<Outcome> {
     let finish = Finish::of(1);
     let asker = spawn(Asker {
-        answerer: spawn(Answerer { answered: 0 }),
+        responder: spawn(Responder { replies: 0 }),
         finish: Arc::clone(&finish),
     });
     let batch = async || {
@@ -282,7 +282,7 @@ async fn start_game(game: Arc<Game>) {
 }
 
 async fn crowd(options: &Options) -> anyhow::Result<Outcome> {
-    let settle = async |last: &ActorRef<Answerer>| ask_all(last, 1).await;
-    let start = async || spawn(Answerer { answered: 0 });
+    let settle = async |last: &ActorRef<Responder>| ask_all(last, 1).await;
+    let start = async || spawn(Responder { replies: 0 });
     options.crowd(start, settle).await
 }

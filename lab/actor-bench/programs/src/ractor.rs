@@ -167,25 +167,25 @@ async fn fan_in_actors(options: &Options) -> anyhow::Result<Outcome> {
 
 struct Question(u64, RpcReplyPort<u64>);
 
-actor!(Answerer, u64, Question, |_myself, question, own| {
+actor!(Responder, u64, Question, |_myself, question, own| {
     *own += 1;
     question.1.send(question.0 + 1)?;
 });
 
-async fn ask_all(answerer: &ActorRef<Question>, count: u64) {
+async fn ask_all(responder: &ActorRef<Question>, count: u64) {
     for number in 0..count {
-        let answer = call!(answerer, |reply| Question(number, reply)).expect(LIVES);
-        assert_eq!(answer, number + 1);
+        let reply = call!(responder, |reply| Question(number, reply)).expect(LIVES);
+        assert_eq!(reply, number + 1);
     }
 }
 
 async fn ask(options: &Options) -> anyhow::Result<Outcome> {
-    let answerer = spawn(Answerer, 0).await;
+    let responder = spawn(Responder, 0).await;
     let finish = Finish::of(1);
     let batch = async || {
-        let (answerer, asked) = (answerer.clone(), Arc::clone(&finish));
+        let (responder, asked) = (responder.clone(), Arc::clone(&finish));
         tokio::spawn(async move {
-            ask_all(&answerer, ASKS).await;
+            ask_all(&responder, ASKS).await;
             asked.arrive();
         });
         finish.wait().await;
@@ -194,19 +194,19 @@ async fn ask(options: &Options) -> anyhow::Result<Outcome> {
 }
 
 struct Asking {
-    answerer: ActorRef<Question>,
+    responder: ActorRef<Question>,
     finish: Arc<Finish>,
 }
 
 actor!(Asker, Asking, u64, |_myself, count, own| {
-    ask_all(&own.answerer, count).await;
+    ask_all(&own.responder, count).await;
     own.finish.arrive();
 });
 
 async fn ask_inline(options: &Options) -> anyhow::Result<Outcome> {
     let finish = Finish::of(1);
     let asking = Asking {
-        answerer: spawn(Answerer, 0).await,
+        responder: spawn(Responder, 0).await,
         finish: Arc::clone(&finish),
     };
     let asker = spawn(Asker, asking).await;
@@ -256,7 +256,7 @@ async fn start_game(game: Arc<Game>) {
 async fn crowd(options: &Options) -> anyhow::Result<Outcome> {
     let settle = async |last: &ActorRef<Question>| ask_all(last, 1).await;
     options
-        .crowd(async || spawn(Answerer, 0).await, settle)
+        .crowd(async || spawn(Responder, 0).await, settle)
         .await
 }
 

@@ -139,21 +139,21 @@ async fn fan_in_actors(options: &Options) -> anyhow::Result<Outcome> {
 
 struct Question {
     number: u64,
-    answer: oneshot::Sender<u64>,
+    reply: oneshot::Sender<u64>,
 }
 
-async fn answerer(mut questions: Receiver<Question>) {
+async fn responder(mut questions: Receiver<Question>) {
     while let Some(question) = questions.recv().await {
-        // Who does not wait for the answer does not get it.
-        let _ = question.answer.send(question.number + 1);
+        // Who does not wait for the reply does not get it.
+        let _ = question.reply.send(question.number + 1);
     }
 }
 
-async fn ask_all(answerer: &Sender<Question>, count: u64) {
+async fn ask_all(responder: &Sender<Question>, count: u64) {
     for number in 0..count {
-        let (answer, received) = oneshot::channel();
-        answerer
-            .send(Question { number, answer })
+        let (reply, received) = oneshot::channel();
+        responder
+            .send(Question { number, reply })
             .await
             .expect(LIVES);
         assert_eq!(received.await.expect(LIVES), number + 1);
@@ -161,12 +161,12 @@ async fn ask_all(answerer: &Sender<Question>, count: u64) {
 }
 
 async fn ask(options: &Options) -> anyhow::Result<Outcome> {
-    let answerer = spawn(answerer);
+    let responder = spawn(responder);
     let finish = Finish::of(1);
     let batch = async || {
-        let (answerer, asked) = (answerer.clone(), Arc::clone(&finish));
+        let (responder, asked) = (responder.clone(), Arc::clone(&finish));
         tokio::spawn(async move {
-            ask_all(&answerer, ASKS).await;
+            ask_all(&responder, ASKS).await;
             asked.arrive();
         });
         finish.wait().await;
@@ -174,17 +174,17 @@ async fn ask(options: &Options) -> anyhow::Result<Outcome> {
     options.batches(ASKS, batch).await
 }
 
-async fn asker(mut messages: Receiver<u64>, answerer: Sender<Question>, finish: Arc<Finish>) {
+async fn asker(mut messages: Receiver<u64>, responder: Sender<Question>, finish: Arc<Finish>) {
     while let Some(count) = messages.recv().await {
-        ask_all(&answerer, count).await;
+        ask_all(&responder, count).await;
         finish.arrive();
     }
 }
 
 async fn ask_inline(options: &Options) -> anyhow::Result<Outcome> {
     let finish = Finish::of(1);
-    let answerer = spawn(answerer);
-    let asker = spawn(|messages| asker(messages, answerer, Arc::clone(&finish)));
+    let responder = spawn(responder);
+    let asker = spawn(|messages| asker(messages, responder, Arc::clone(&finish)));
     let batch = async || {
         asker.send(ASKS).await.expect(LIVES);
         finish.wait().await;
@@ -226,8 +226,8 @@ async fn idle(mut questions: Receiver<Question>) {
     let mut sum = 0;
     while let Some(question) = questions.recv().await {
         sum += question.number + 1;
-        // Who does not wait for the answer does not get it.
-        let _ = question.answer.send(sum);
+        // Who does not wait for the reply does not get it.
+        let _ = question.reply.send(sum);
     }
 }
 

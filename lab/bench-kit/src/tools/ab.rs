@@ -27,7 +27,7 @@ pub struct Ab {
 /// The counts of a run of ab that may have failed in part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AbCounts {
-    /// Answered requests, with any status.
+    /// Responses, of any status.
     pub complete: u64,
     /// Responses with a status that is none of 200 to 299.
     pub not_2xx: u64,
@@ -40,7 +40,7 @@ pub struct AbCounts {
 /// The result of a run of ab; times of whole requests, in milliseconds.
 #[derive(Clone, Copy, Debug)]
 pub struct AbReport {
-    /// Answered requests.
+    /// Responses.
     pub requests: u64,
     /// 90 % were served within this time.
     pub p90_ms: u32,
@@ -65,7 +65,8 @@ impl Ab {
         }
     }
 
-    /// Runs to its end; no request may fail, and all must be answered if there is no limit of time.
+    /// Runs to its end; no request may fail, and all must get a response if there is no limit of
+    /// time.
     ///
     /// # Errors
     /// If ab fails or reports failures.
@@ -102,7 +103,7 @@ impl Ab {
         let requests = number("Complete requests:")?;
         ensure!(
             requests == self.requests || self.seconds_max.is_some(),
-            "ab: only {requests} of {} answered:\n{output}",
+            "ab: only {requests} of {} got a response:\n{output}",
             self.requests
         );
         ensure!(
@@ -189,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unanswered_request_is_an_error_unless_the_time_was_limited() {
+    fn a_request_without_a_response_is_an_error_unless_the_time_was_limited() {
         let mut ab = Ab::new(1501, 500);
         assert!(ab.report(&finished()).is_err());
         ab.seconds_max = Some(1);

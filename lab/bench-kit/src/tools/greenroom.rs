@@ -20,8 +20,8 @@ use crate::process::{LOAD_CORE, placed};
 
 /// The program's exit status when it could not keep the asked rate; its report says so too.
 const RATE_MISSED: i32 = 3;
-/// The program's exit status when nothing was answered; its report says so too.
-const NOTHING_ANSWERED: i32 = 1;
+/// The program's exit status when nothing got a response; its report says so too.
+const NO_RESPONSE: i32 = 1;
 
 /// One run of `greenroom bench`, with one thread for each stream.
 #[derive(Clone, Debug)]
@@ -96,7 +96,7 @@ pub struct Requests {
     pub due: u64,
     /// Requests written to a socket.
     pub sent: u64,
-    /// Requests answered with any status.
+    /// Responses, of any status.
     pub answered: u64,
     /// The share of those due that was not sent before the schedule's end.
     pub missed_share: f64,
@@ -212,7 +212,7 @@ impl GreenroomBench {
     /// # Errors
     /// If the program fails.
     pub fn run_against_all_odds(&self, url: &str) -> anyhow::Result<GreenroomReport> {
-        self.run_accepting(url, &[0, NOTHING_ANSWERED, RATE_MISSED])
+        self.run_accepting(url, &[0, NO_RESPONSE, RATE_MISSED])
     }
 
     fn run_accepting(&self, url: &str, statuses: &[i32]) -> anyhow::Result<GreenroomReport> {
@@ -227,7 +227,7 @@ impl GreenroomBench {
     /// intervals.
     ///
     /// # Errors
-    /// If the program fails, or a request is not answered with 200.
+    /// If the program fails, or a request does not get 200.
     pub fn run_watched(
         &self,
         url: &str,
@@ -253,7 +253,7 @@ impl GreenroomBench {
         Ok(report)
     }
 
-    /// Runs to its end; every request must be answered with 200.
+    /// Runs to its end; every request must get 200.
     ///
     /// # Errors
     /// If one is not.
@@ -303,10 +303,10 @@ impl GreenroomReport {
         self.streams[0].requests
     }
 
-    /// Returns the requests of the first stream that were answered with status 200.
+    /// Returns the requests of the first stream that got status 200.
     #[must_use]
     pub fn good(&self) -> u64 {
-        self.streams[0].answered_with(200)
+        self.streams[0].with_status(200)
     }
 
     /// Returns the latencies of the first stream, from the intended time.
@@ -327,7 +327,7 @@ impl GreenroomReport {
         self.generator.user_seconds + self.generator.system_seconds
     }
 
-    /// Fails unless every request of the first stream that was sent was answered with 200.
+    /// Fails unless every request of the first stream that was sent got 200.
     ///
     /// # Errors
     /// Names the outcomes of the others.
@@ -340,7 +340,7 @@ impl GreenroomReport {
         } = &self.streams[0];
         ensure!(
             self.good() == requests.sent && self.good() > 0,
-            "greenroom bench: {} of {} answered with 200; statuses {statuses:?}, failures \
+            "greenroom bench: {} of {} got status 200; statuses {statuses:?}, failures \
             {failures:?}",
             self.good(),
             requests.sent
@@ -356,9 +356,9 @@ impl Stream {
         self.requests
     }
 
-    /// Returns the requests that were answered with this status.
+    /// Returns the requests that got this status.
     #[must_use]
-    pub fn answered_with(&self, status: u16) -> u64 {
+    pub fn with_status(&self, status: u16) -> u64 {
         self.statuses.get(&status).copied().unwrap_or_default()
     }
 
@@ -485,7 +485,7 @@ mod tests {
         assert!((report.latency().p50_ms - 2.0).abs() < f64::EPSILON);
         let stream = &report.streams()[0];
         assert!((stream.bad_latency().p99_ms - 7.0).abs() < f64::EPSILON);
-        assert_eq!(stream.answered_with(503), 1);
+        assert_eq!(stream.with_status(503), 1);
         assert_eq!(stream.failed(&["reset", "timeout", "tls"]), 7);
         assert!((stream.timeline[0].p99_ms() - 2.0).abs() < f64::EPSILON);
         assert!((stream.good_per_second(1, 2) - 5.0).abs() < f64::EPSILON);

@@ -17,8 +17,8 @@ pub struct H2load {
 }
 
 impl H2load {
-    /// Runs to its end; returns the number of requests that were answered, each of which must be
-    /// with 200 to 299, and over HTTP/2.
+    /// Runs to its end; returns the number of requests that got their responses, each of which must
+    /// be with 200 to 299, and over HTTP/2.
     ///
     /// # Errors
     /// If h2load fails or reports failures.
@@ -50,7 +50,7 @@ fn answered(output: &str) -> anyhow::Result<u64> {
             ensure!(count == 0, "h2load reports failures:\n{output}");
         }
     }
-    // Those `done` are fewer: what is answered when the time is over is not among them.
+    // Those `done` are fewer: what gets its response when the time is over is not among them.
     number_before(output, "status codes: ", " 2xx")
 }
 
@@ -75,7 +75,7 @@ mod tests {
         0 timeout\nstatus codes: 22310 2xx, 0 3xx, 0 4xx, 0 5xx\n";
 
     #[test]
-    fn answers_are_counted() {
+    fn responses_are_counted() {
         assert_eq!(answered(REPORT).expect("a clean report"), 22_310);
     }
 

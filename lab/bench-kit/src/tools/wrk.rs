@@ -22,7 +22,7 @@ pub struct Wrk {
 /// The report of a run of wrk.
 #[derive(Clone, Debug)]
 pub struct WrkReport {
-    /// Answered requests.
+    /// Responses.
     pub requests: u64,
     /// CPU time of wrk itself.
     pub cpu: ChildrenCpu,

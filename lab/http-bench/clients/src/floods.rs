@@ -20,7 +20,7 @@ pub struct Flood {
 }
 
 impl Flood {
-    /// Returns the handshakes that the server answered in a second.
+    /// Returns the handshakes that the server finished in a second.
     #[must_use]
     pub fn answered_per_second(&self) -> f64 {
         self.per_second(self.answered)

@@ -19,7 +19,7 @@ pub enum Outcome {
     /// By a response with `Connection: close`.
     Announced,
     /// Its request was sent in whole, and neither a response nor an end came before the load ended.
-    Unanswered,
+    NoResponse,
 }
 
 /// Counts of one run, and how long the server took to end.
@@ -43,7 +43,7 @@ pub struct Outcomes {
     pub still_served: u64,
     /// See [`Outcome::Announced`].
     pub announced: u64,
-    /// See [`Outcome::Unanswered`].
+    /// See [`Outcome::NoResponse`].
     pub unanswered: u64,
     /// Seconds from the signal to the end of the server's process; none if it did not end while
     /// there was load.
@@ -60,11 +60,11 @@ impl Outcomes {
             Outcome::Unsent => &mut self.unsent,
             Outcome::StillServed => &mut self.still_served,
             Outcome::Announced => &mut self.announced,
-            Outcome::Unanswered => &mut self.unanswered,
+            Outcome::NoResponse => &mut self.unanswered,
         } += 1;
     }
 
-    /// Requests that were sent in whole and not answered.
+    /// Requests that were sent in whole and got no response.
     #[must_use]
     pub fn lost(&self) -> u64 {
         self.lost_by_end + self.lost_by_reset + self.unanswered

@@ -5,7 +5,7 @@ use std::io::Read;
 use anyhow::{Context, bail, ensure};
 
 const FIELDS_MAX: usize = 64;
-const ANSWER_BYTES_MAX: usize = 16 * 1024;
+const RESPONSE_BYTES_MAX: usize = 16 * 1024;
 
 /// The head of a response, once it is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,18 +23,18 @@ pub struct Head {
 /// # Errors
 /// When it is another, or breaks off.
 pub fn read(source: &mut impl Read) -> anyhow::Result<()> {
-    let mut answer = [0; ANSWER_BYTES_MAX];
+    let mut response = [0; RESPONSE_BYTES_MAX];
     let mut filled = 0;
     loop {
-        let received = source.read(&mut answer[filled..]).context("read")?;
-        ensure!(received > 0, "the connection ended before its answer");
+        let received = source.read(&mut response[filled..]).context("read")?;
+        ensure!(received > 0, "the connection ended before its response");
         filled += received;
-        let Some(head) = head(&answer[..filled])? else {
+        let Some(head) = head(&response[..filled])? else {
             continue;
         };
         ensure!(head.status == 200, "status {}", head.status);
         ensure!(head.keeps, "the server does not keep the connection");
-        ensure!(head.bytes >= filled, "bytes after the end of the answer");
+        ensure!(head.bytes >= filled, "bytes after the end of the response");
         if head.bytes == filled {
             return Ok(());
         }
@@ -46,11 +46,11 @@ pub fn read(source: &mut impl Read) -> anyhow::Result<()> {
 /// # Errors
 /// When it is another, or something is missing or left over.
 pub fn check(whole: &[u8]) -> anyhow::Result<()> {
-    let head = head(whole)?.context("the connection ended before its answer")?;
+    let head = head(whole)?.context("the connection ended before its response")?;
     ensure!(head.status == 200, "status {}", head.status);
     ensure!(
         head.bytes == whole.len(),
-        "an answer of {} bytes, not {}",
+        "a response of {} bytes, not {}",
         whole.len(),
         head.bytes
     );
@@ -64,17 +64,18 @@ pub fn check(whole: &[u8]) -> anyhow::Result<()> {
 pub fn head(input: &[u8]) -> anyhow::Result<Option<Head>> {
     let mut fields = [httparse::EMPTY_HEADER; FIELDS_MAX];
     let mut head = httparse::Response::new(&mut fields);
-    let httparse::Status::Complete(bytes) = head.parse(input).context("not an HTTP answer")? else {
+    let httparse::Status::Complete(bytes) = head.parse(input).context("not an HTTP response")?
+    else {
         return Ok(None);
     };
     let closes =
         field(head.headers, "connection").is_some_and(|value| value.eq_ignore_ascii_case(b"close"));
     let Some(length) = field(head.headers, "content-length") else {
-        bail!("an answer without content-length, which this client needs");
+        bail!("a response without content-length, which this client needs");
     };
     let length: usize = std::str::from_utf8(length)?.trim().parse()?;
     Ok(Some(Head {
-        status: head.code.context("an answer without a status")?,
+        status: head.code.context("a response without a status")?,
         bytes: bytes + length,
         keeps: head.version == Some(1) && !closes,
     }))
@@ -91,27 +92,27 @@ fn field<'a>(fields: &[httparse::Header<'a>], name: &str) -> Option<&'a [u8]> {
 mod tests {
     use super::*;
 
-    const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
+    const RESPONSE: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
 
     #[test]
-    fn an_answer_may_come_in_any_two_pieces() {
-        for split in 1..ANSWER.len() {
-            let (head, tail) = ANSWER.split_at(split);
+    fn a_response_may_come_in_any_two_pieces() {
+        for split in 1..RESPONSE.len() {
+            let (head, tail) = RESPONSE.split_at(split);
             assert!(read(&mut head.chain(tail)).is_ok(), "split at {split}");
         }
     }
 
     #[test]
-    fn a_whole_answer_is_a_200_of_its_length() {
-        assert!(check(ANSWER).is_ok());
-        assert!(check(&ANSWER[..ANSWER.len() - 1]).is_err());
+    fn a_whole_response_is_a_200_of_its_length() {
+        assert!(check(RESPONSE).is_ok());
+        assert!(check(&RESPONSE[..RESPONSE.len() - 1]).is_err());
         assert!(check(b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n").is_err());
     }
 
     #[test]
-    fn an_answer_that_does_not_fit_is_an_error() {
-        assert!(read(&mut &ANSWER[..ANSWER.len() - 1]).is_err());
-        assert!(read(&mut &[ANSWER, b"x"].concat()[..]).is_err());
+    fn a_response_that_does_not_fit_is_an_error() {
+        assert!(read(&mut &RESPONSE[..RESPONSE.len() - 1]).is_err());
+        assert!(read(&mut &[RESPONSE, b"x"].concat()[..]).is_err());
         assert!(read(&mut &b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n"[..]).is_err());
     }
 }

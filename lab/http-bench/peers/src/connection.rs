@@ -6,7 +6,7 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
 use crate::heads::{self, Heads};
-use crate::server::Answer;
+use crate::server::Response;
 
 /// The longest head that is read.
 const LEFTOVER_BYTES_MAX: usize = 64 * 1024;
@@ -17,7 +17,7 @@ pub(crate) struct Connection {
     pub(crate) serial: u64,
     leftover: Vec<u8>,
     owed_bytes: usize,
-    answer_offset: usize,
+    response_offset: usize,
     closing: bool,
 }
 
@@ -37,7 +37,7 @@ impl Connection {
             serial,
             leftover,
             owed_bytes: 0,
-            answer_offset: 0,
+            response_offset: 0,
             closing: false,
         }
     }
@@ -71,13 +71,13 @@ impl Connection {
         Some(heads)
     }
 
-    /// Writes what was owed and `answers` more.
-    pub(crate) fn write(&mut self, answer: &Answer, answers: usize) -> Next {
-        self.owed_bytes += answers * answer.bytes();
+    /// Writes what was owed and `responses` more.
+    pub(crate) fn write(&mut self, response: &Response, responses: usize) -> Next {
+        self.owed_bytes += responses * response.bytes();
         while self.owed_bytes > 0 {
-            let chunk = answer.copies_from(self.answer_offset, self.owed_bytes);
+            let chunk = response.copies_from(self.response_offset, self.owed_bytes);
             match send(&self.socket, chunk, SendFlags::NOSIGNAL) {
-                Ok(sent) => self.sent(sent, answer.bytes()),
+                Ok(sent) => self.sent(sent, response.bytes()),
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => return Next::Write,
                 Err(_) => return Next::Close,
@@ -90,8 +90,8 @@ impl Connection {
         }
     }
 
-    fn sent(&mut self, sent: usize, answer_bytes: usize) {
+    fn sent(&mut self, sent: usize, response_bytes: usize) {
         self.owed_bytes -= sent;
-        self.answer_offset = (self.answer_offset + sent) % answer_bytes;
+        self.response_offset = (self.response_offset + sent) % response_bytes;
     }
 }

@@ -4,4 +4,4 @@ mod connection;
 mod heads;
 mod server;
 
-pub use server::{Answer, Server};
+pub use server::{Response, Server};

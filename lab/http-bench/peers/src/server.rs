@@ -1,4 +1,4 @@
-//! The loop: level-triggered epoll, each new connection read and answered before it is registered.
+//! The loop: level-triggered epoll, each new connection read and served before it is registered.
 
 use std::collections::VecDeque;
 use std::io;
@@ -24,19 +24,19 @@ const LISTENER: u64 = u64::MAX;
 const EVENTS_MAX: usize = 1024;
 const SCRATCH_BYTES: usize = 64 * 1024;
 
-/// A canned response, repeated so that a run of pipelined requests is answered by one write.
-pub struct Answer {
+/// A canned response, repeated so that a run of pipelined responses is one write.
+pub struct Response {
     copies: Vec<u8>,
     bytes: usize,
 }
 
-impl Answer {
+impl Response {
     /// A response that is written up to `copies` times in one system call.
     #[must_use]
-    pub fn new(answer: &[u8], copies: usize) -> Self {
+    pub fn new(response: &[u8], copies: usize) -> Self {
         Self {
-            copies: answer.repeat(copies.max(1)),
-            bytes: answer.len(),
+            copies: response.repeat(copies.max(1)),
+            bytes: response.len(),
         }
     }
 
@@ -55,7 +55,7 @@ pub struct Server {
     epoll: rustix::fd::OwnedFd,
     listener: TcpListener,
     connections: Slab<Connection>,
-    answer: Answer,
+    response: Response,
     delay: Option<Duration>,
     due: VecDeque<Due>,
     scratch: Vec<u8>,
@@ -66,7 +66,7 @@ struct Due {
     at: Instant,
     key: usize,
     serial: u64,
-    answers: usize,
+    responses: usize,
 }
 
 impl Server {
@@ -74,7 +74,11 @@ impl Server {
     ///
     /// # Errors
     /// When the kernel refuses a socket option or an epoll instance.
-    pub fn new(listener: TcpListener, answer: Answer, delay: Option<Duration>) -> io::Result<Self> {
+    pub fn new(
+        listener: TcpListener,
+        response: Response,
+        delay: Option<Duration>,
+    ) -> io::Result<Self> {
         // Accepted sockets inherit both options.
         setsockopt(&listener, TcpNoDelay, &true)?;
         setsockopt(&listener, TcpDeferAccept, &1)?;
@@ -90,7 +94,7 @@ impl Server {
             epoll,
             listener,
             connections,
-            answer,
+            response,
             delay,
             due,
             scratch,
@@ -111,7 +115,7 @@ impl Server {
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(error) => return Err(error.into()),
             }
-            self.answer_due();
+            self.send_due();
             for event in &events {
                 match event.data.u64() {
                     LISTENER => self.accept(),
@@ -160,7 +164,7 @@ impl Server {
             return;
         };
         if flags.contains(epoll::EventFlags::OUT) {
-            let next = self.connections[key].write(&self.answer, 0);
+            let next = self.connections[key].write(&self.response, 0);
             self.follow(key, &next);
             return;
         }
@@ -175,28 +179,28 @@ impl Server {
         match (connection.read(&mut self.scratch), self.delay) {
             (None, _) => Next::Close,
             (Some(0), _) => Next::Read,
-            (Some(answers), None) => connection.write(&self.answer, answers),
-            (Some(answers), Some(delay)) => {
+            (Some(responses), None) => connection.write(&self.response, responses),
+            (Some(responses), Some(delay)) => {
                 let (at, serial) = (Instant::now() + delay, connection.serial);
                 self.due.push_back(Due {
                     at,
                     key,
                     serial,
-                    answers,
+                    responses,
                 });
                 Next::Read
             }
         }
     }
 
-    fn answer_due(&mut self) {
+    fn send_due(&mut self) {
         let now = Instant::now();
         while let Some(due) = self.due.pop_front_if(|due| due.at <= now) {
             let Some(connection) = self.connections.get_mut(due.key) else {
                 continue;
             };
             if connection.serial == due.serial {
-                let next = connection.write(&self.answer, due.answers);
+                let next = connection.write(&self.response, due.responses);
                 if next != Next::Read {
                     self.follow(due.key, &next);
                 }

@@ -11,7 +11,7 @@ const PERCENT: f64 = 100.0;
 /// One measurement of one server.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Cost {
-    /// Requests or connections that were answered.
+    /// Requests or connections that got their responses.
     count: u64,
     /// CPU time of each, in microseconds.
     pub(crate) total_us: f64,
@@ -21,13 +21,13 @@ pub(crate) struct Cost {
 
 impl Cost {
     /// Measures the server of process `pid` while `load` runs, which returns the number of requests
-    /// or connections that were answered.
+    /// or connections that got their responses.
     #[expect(clippy::cast_precision_loss, reason = "counts far below 2^52")]
     pub(crate) fn of(pid: u32, load: impl FnOnce() -> anyhow::Result<u64>) -> anyhow::Result<Self> {
         let before = FamilyReading::now(pid)?;
         let count = load()?;
         let used = before.until(&FamilyReading::now(pid)?)?;
-        ensure!(count > 0, "nothing was answered");
+        ensure!(count > 0, "no request got a response");
         Ok(Self {
             count,
             total_us: used.total().as_secs_f64() * 1e6 / count as f64,

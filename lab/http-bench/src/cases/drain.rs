@@ -100,7 +100,7 @@ fn notes(context: &Context) -> Vec<String> {
          has ended before it sends, and sends nothing twice"
             .to_owned(),
         format!(
-            "still served: clients that the server answered on until the load ended \
+            "still served: clients that the server served on until the load ended \
              {SECONDS_AFTER} s after the signal; ended: from the signal to the end of the process, \
              of the rounds in which it ended before that"
         ),

@@ -46,7 +46,7 @@ pub(crate) fn run(context: &Context) -> anyhow::Result<Report> {
                     connect",
                 context.rounds
             ),
-            "all waited at once: rounds whose whole run took less than twice the shortest answer"
+            "all waited at once: rounds whose whole run took less than twice the shortest response"
                 .to_owned(),
             format!("RSS: (peak of the process - before) / {CONNECTIONS}"),
         ],

@@ -23,30 +23,30 @@ const JSON_BYTES: usize = 1_600_000;
 
 static JSON: LazyLock<String> = LazyLock::new(json_text);
 
-type Answer = Result<String, StatusCode>;
+type Response = Result<String, StatusCode>;
 
 pub(crate) async fn hello() -> &'static str {
     "Hello, world!\n"
 }
 
-pub(crate) async fn fib_inline(Path(n): Path<u64>) -> Answer {
+pub(crate) async fn fib_inline(Path(n): Path<u64>) -> Response {
     fib(n)
 }
 
-pub(crate) async fn fib_elsewhere(Path(n): Path<u64>) -> Answer {
+pub(crate) async fn fib_elsewhere(Path(n): Path<u64>) -> Response {
     elsewhere(move || fib(n)).await
 }
 
-pub(crate) async fn block_inline(Path(millis): Path<u64>) -> Answer {
+pub(crate) async fn block_inline(Path(millis): Path<u64>) -> Response {
     block(millis)
 }
 
-pub(crate) async fn block_elsewhere(Path(millis): Path<u64>) -> Answer {
+pub(crate) async fn block_elsewhere(Path(millis): Path<u64>) -> Response {
     elsewhere(move || block(millis)).await
 }
 
 /// The service of a server without a router, which matches the path itself.
-pub(crate) async fn by_path(uri: Uri) -> Answer {
+pub(crate) async fn by_path(uri: Uri) -> Response {
     if uri.path() == "/hello" {
         return Ok(hello().await.to_owned());
     }
@@ -64,12 +64,12 @@ pub(crate) async fn status() -> Json<Status> {
     Json(greenroom_stage::status())
 }
 
-async fn elsewhere(work: impl FnOnce() -> Answer + Send + 'static) -> Answer {
+async fn elsewhere(work: impl FnOnce() -> Response + Send + 'static) -> Response {
     let done = spawn_blocking(work).await;
     done.unwrap_or(Err(StatusCode::INTERNAL_SERVER_ERROR))
 }
 
-fn fib(n: u64) -> Answer {
+fn fib(n: u64) -> Response {
     if n > N_MAX {
         return Err(StatusCode::BAD_REQUEST);
     }
@@ -78,7 +78,7 @@ fn fib(n: u64) -> Answer {
     Ok(text)
 }
 
-fn block(millis: u64) -> Answer {
+fn block(millis: u64) -> Response {
     if millis > MILLIS_MAX {
         return Err(StatusCode::BAD_REQUEST);
     }

@@ -60,7 +60,7 @@ pub(super) fn run(context: &Context) -> anyhow::Result<Report> {
         context.note(),
         format!(
             "back after: until the p99 of {STRETCHES} stretches of {INTERVAL} in a row, of what \
-                was answered or timed out in them, is at most {UNLOADED_MAX} x the worst such \
+                got its response or timed out in them, is at most {UNLOADED_MAX} x the worst such \
                 stretch before the flood + {NOISE_MS} ms; {BEHIND_SECONDS} s: not in the time that \
                 was looked at"
         ),

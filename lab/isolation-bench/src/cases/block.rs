@@ -92,10 +92,10 @@ fn measure(contestant: &Contestant, context: &Context) -> anyhow::Result<Sample>
     let hello_due = hello.requests().due.max(1);
     Ok(Sample {
         crowd: Crowd {
-            answered: crowd.answered_with(200),
+            answered: crowd.with_status(200),
             longest_seconds: crowd.latency().max_ms / MILLIS_PER_SECOND,
         },
-        hello_answered_percent: hello.answered_with(200) as f64 / hello_due as f64 * PERCENT,
+        hello_answered_percent: hello.with_status(200) as f64 / hello_due as f64 * PERCENT,
         hello_p99_ms: hello.latency().p99_ms,
         kb_each: grown_kb as f64 / f64::from(CROWD),
         tutorial: tutorial(contestant, context)?,

@@ -58,7 +58,7 @@ pub(super) fn run(context: &Context) -> anyhow::Result<Report> {
                     handler is known as short; alone: the median of {ALONE_REQUESTS} with it"
             ),
             context.note(),
-            "each request to /hello has a connection of its own, so that all loops answer some"
+            "each request to /hello has a connection of its own, so that all loops serve some"
                 .to_owned(),
             "judged by the worst round".to_owned(),
         ],
@@ -89,10 +89,10 @@ fn measure(contestant: &Contestant, context: &Context) -> anyhow::Result<Sample>
     let (json, hello) = (&report.streams()[0], &report.streams()[1]);
     Ok(Sample {
         alone_ms: alone.latency().p50_ms,
-        hello_answered_percent: percent(hello.answered_with(200), hello.requests().due),
+        hello_answered_percent: percent(hello.with_status(200), hello.requests().due),
         hello_p50_ms: hello.latency().p50_ms,
         hello_p99_ms: hello.latency().p99_ms,
-        json_answered_percent: percent(json.answered_with(200), json.requests().due),
+        json_answered_percent: percent(json.with_status(200), json.requests().due),
         json_p50_ms: json.latency().p50_ms,
         json_p99_ms: json.latency().p99_ms,
     })

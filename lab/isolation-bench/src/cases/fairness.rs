@@ -30,7 +30,7 @@ const OTHER_ROUTE: &str = "/block/20";
 const OTHER_PERIOD: Duration = Duration::from_millis(50);
 const SAME_PERIOD: Duration = Duration::from_millis(500);
 
-const ANSWERED_PERCENT: f64 = 100.0;
+const RESPONSES_PERCENT: f64 = 100.0;
 const P99_MAX_OF_UNLOADED: f64 = 3.0;
 const P99_MS_BEYOND: f64 = 10.0;
 
@@ -90,14 +90,14 @@ pub(super) fn run(context: &Context) -> anyhow::Result<Report> {
         format!(
             "medians of {rounds} rounds (least–most) of {} s for each part, each against a fresh \
                 server; {CROWD} keep-alive clients in closed loops on {FIB}, each trying again {} \
-                ms after a refusal or failure",
+                ms after a rejection or failure",
             seconds(context),
             RETRY_AFTER.as_millis()
         ),
         format!(
-            "the polite client is another address and waits for each answer: {OTHER_ROUTE} each {} \
-                ms, the crowd's route each {} ms; its latencies are of answers with 200, from the \
-                time at which a request was due",
+            "the polite client is another address and waits for each response: {OTHER_ROUTE} each \
+                {} ms, the crowd's route each {} ms; its latencies are of responses with 200, from \
+                the time at which a request was due",
             OTHER_PERIOD.as_millis(),
             SAME_PERIOD.as_millis()
         ),
@@ -110,7 +110,7 @@ pub(super) fn run(context: &Context) -> anyhow::Result<Report> {
             "Starman, which adds big integers in Perl, is asked for a number that takes it about \
                 {HEAVY_MS} ms"
         ),
-        "answers are judged by the worst round, p99 by the medians".to_owned(),
+        "responses are judged by the worst round, p99 by the medians".to_owned(),
     ];
     notes.extend(left_out);
     Ok(Report {
@@ -254,7 +254,7 @@ fn of_part(row: &Row<Sample>, part: &Part) -> Vec<Verdict> {
     let mut verdicts = vec![Verdict::at_least(
         format!("{}: {}: answered", row.name, part.name),
         answered.map(|spread| spread.min),
-        ANSWERED_PERCENT,
+        RESPONSES_PERCENT,
         " %",
     )];
     if part.has_unloaded {

@@ -24,13 +24,13 @@ const SECONDS: u32 = 4;
 /// Of each round, in which the flood's queue fills; `/hello` is measured in it as well.
 const FILLING_SECONDS: u32 = 1;
 
-/// A server is quiet when so many single requests in a row were answered within this time.
+/// A server is quiet when so many single requests in a row got their responses within this time.
 const QUIET_REQUESTS: usize = 5;
 const QUIET_WITHIN: Duration = Duration::from_millis(20);
 const QUIET_PAUSE: Duration = Duration::from_millis(50);
 const QUIET_AFTER_MAX: Duration = Duration::from_secs(10);
 
-const ANSWERED_PERCENT: f64 = 100.0;
+const RESPONSES_PERCENT: f64 = 100.0;
 const P99_MS_MAX: f64 = 2.5;
 
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -103,7 +103,7 @@ fn notes(rounds: usize, peers: usize, context: &Context, left_out: Vec<String>) 
         "latencies count from the intended time, what timed out with its 2 s; all of a round \
             counts, also the second in which the queue fills"
             .to_owned(),
-        "answers are judged by the worst round, p99 by the median of the rounds; the worst round \
+        "responses are judged by the worst round, p99 by the median of the rounds; the worst round \
             is what stands behind the dash"
             .to_owned(),
         "whoever takes seconds for fib(50000), as Starman does, is left out".to_owned(),
@@ -151,8 +151,8 @@ fn is_quiet_in_time(server: SocketAddr) -> bool {
     let mut quick = 0;
     while quick < QUIET_REQUESTS {
         let begin = Instant::now();
-        let answer = http::get(server, HELLO);
-        let is_quick = answer.is_ok_and(|answer| answer.status == 200);
+        let response = http::get(server, HELLO);
+        let is_quick = response.is_ok_and(|response| response.status == 200);
         let is_quick = is_quick && begin.elapsed() <= QUIET_WITHIN;
         quick = if is_quick { quick + 1 } else { 0 };
         if Instant::now() > deadline {
@@ -206,7 +206,7 @@ fn rendered(rows: &[Row<Round>]) -> String {
             row.name.clone(),
             row.samples.len().to_string(),
             count(|round| round.is_fresh),
-            count(|round| round.flood.hello_answered_percent < ANSWERED_PERCENT),
+            count(|round| round.flood.hello_answered_percent < RESPONSES_PERCENT),
             spread(|flood| flood.hello_answered_percent, 1),
             spread(|flood| flood.hello_p50_ms, 2),
             spread(|flood| flood.hello_p99_ms, 2),
@@ -225,7 +225,7 @@ fn verdicts(row: &Row<Round>) -> Vec<Verdict> {
         Verdict::at_least(
             format!("{}: /hello answered in the worst round", row.name),
             answered.map(|spread| spread.min),
-            ANSWERED_PERCENT,
+            RESPONSES_PERCENT,
             " %",
         ),
         p99_verdict(

@@ -28,7 +28,7 @@ pub(super) const SMALLEST: Overload = Overload {
     path: HELLO,
     rivals: 3,
     core: "a core that it shares with 3 busy programs of its priority, for one generator could not \
-        ask for twice what a loop can answer",
+        ask for twice what a loop can serve",
 };
 
 /// A response for which the handler computes for some 60 us.
@@ -92,7 +92,7 @@ pub(super) fn run(overload: &Overload, context: &Context) -> anyhow::Result<Repo
                 context.seconds, overload.core
             ),
             format!(
-                "peak: the most answers with 200 per second in a closed loop over {CONNECTIONS} \
+                "peak: the most responses with 200 per second in a closed loop over {CONNECTIONS} \
                     connections and in open loops at {LADDER:?} of that; then {OVERLOAD_FACTOR} x \
                     the peak, over at most {OPEN_CONNECTIONS} connections"
             ),
@@ -160,7 +160,7 @@ impl Sample {
             peak,
             goodput: good_per_second(stream, seconds) / peak,
             answered_p99_ms: stream.good_latency().p99_ms,
-            refused_percent: percent(stream.answered_with(503)),
+            refused_percent: percent(stream.with_status(503)),
             failed_percent: percent(requests.sent.saturating_sub(requests.answered)),
             sent_percent: percent(requests.sent),
         }

@@ -27,7 +27,7 @@ const READERS: u8 = 10;
 /// Between two pages of all readers together.
 const PAGE_PERIOD: Duration = Duration::from_millis(20);
 
-const ANSWERED_PERCENT: f64 = 100.0;
+const RESPONSES_PERCENT: f64 = 100.0;
 const P99_MS_MAX: f64 = 25.0;
 
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -39,7 +39,7 @@ struct Sample {
     waves: Waves,
 }
 
-/// Log-ins, 40 at once, and again as soon as all were answered.
+/// Log-ins, 40 at once, and again as soon as all got their responses.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 struct Waves {
     count: u32,
@@ -60,16 +60,16 @@ pub(super) fn run(context: &Context) -> anyhow::Result<Report> {
     let mut notes = vec![
         format!(
             "medians of {rounds} rounds (least–most) of {} s; {LOG_INS} log-ins at once from as \
-                many addresses, and again when all are answered, each a /fib/N of about \
+                many addresses, and again when all get their responses, each a /fib/N of about \
                 {LOG_IN_MS} ms; pages are /page/N of about {PAGE_MS} ms, 50 a second from \
                 {READERS} other addresses",
             seconds(context)
         ),
         "N is found for each server, idle, so that all compute for about as long; a page's latency \
-            is of answers with 200, from the time at which it was due".to_owned(),
+            is of responses with 200, from the time at which it was due".to_owned(),
         "all clients are threads of this program, at the usual priority, on the cores that the \
             server has".to_owned(),
-        "answers are judged by the worst round, p99 by the median".to_owned(),
+        "responses are judged by the worst round, p99 by the median".to_owned(),
     ];
     notes.extend(left_out);
     Ok(Report {
@@ -188,7 +188,7 @@ fn verdicts(row: &Row<Sample>) -> Vec<Verdict> {
         Verdict::at_least(
             format!("{}: pages answered", row.name),
             answered.map(|spread| spread.min),
-            ANSWERED_PERCENT,
+            RESPONSES_PERCENT,
             " %",
         ),
         Verdict::at_most(

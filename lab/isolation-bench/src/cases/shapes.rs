@@ -91,11 +91,11 @@ fn measure(contestant: &Contestant, context: &Context) -> anyhow::Result<Sample>
     let (sleepers, hello) = (&report.streams()[0], &report.streams()[1]);
     let latency = hello.latency();
     Ok(Sample {
-        hello_answered_percent: percent(hello.answered_with(200), hello.requests().due),
+        hello_answered_percent: percent(hello.with_status(200), hello.requests().due),
         hello_p50_ms: latency.p50_ms,
         hello_p99_ms: latency.p99_ms,
         hello_longest_ms: latency.max_ms,
-        sleepers_answered: sleepers.answered_with(200),
+        sleepers_answered: sleepers.with_status(200),
         sleepers_longest_ms: sleepers.latency().max_ms,
     })
 }

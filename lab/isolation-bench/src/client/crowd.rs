@@ -34,12 +34,12 @@ pub(crate) struct Counts {
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct Wave {
     pub(crate) counts: Counts,
-    /// Until the last of them was answered, or given up.
+    /// Until the last of them got its response, or gave up.
     pub(crate) longest_ms: f64,
 }
 
 impl Crowd {
-    /// Each asks as soon as it is answered, and a while after it was not, until that time.
+    /// Each asks as soon as it has a response, and a while after it got none, until that time.
     pub(crate) async fn flood(
         &self,
         server: SocketAddr,
@@ -80,7 +80,7 @@ async fn come_back(mut client: Client, retry_after: Duration, until: Instant) ->
     // What is under way at the end is given up, and not counted.
     while let Ok(outcome) = timeout_at(until, client.ask()).await {
         counts = counts.with(outcome);
-        if outcome != Outcome::Answered(200) {
+        if outcome != Outcome::Responded(200) {
             sleep(retry_after).await;
         }
         if Instant::now() >= until {
@@ -97,9 +97,9 @@ fn sum(counts: impl IntoIterator<Item = Counts>) -> Counts {
 impl Counts {
     fn with(self, outcome: Outcome) -> Self {
         let (answered, refused, failed) = match outcome {
-            Outcome::Answered(200) => (1, 0, 0),
-            Outcome::Answered(503) => (0, 1, 0),
-            Outcome::Answered(_) | Outcome::Failed => (0, 0, 1),
+            Outcome::Responded(200) => (1, 0, 0),
+            Outcome::Responded(503) => (0, 1, 0),
+            Outcome::Responded(_) | Outcome::Failed => (0, 0, 1),
         };
         self.and(Self {
             answered,
@@ -128,8 +128,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_200_is_an_answer_and_only_503_a_refusal() {
-        let outcomes = [200, 503, 404].map(Outcome::Answered);
+    fn only_200_is_a_good_response_and_only_503_a_rejection() {
+        let outcomes = [200, 503, 404].map(Outcome::Responded);
         let counts = outcomes.into_iter().fold(Counts::default(), Counts::with);
         let counts = counts.with(Outcome::Failed);
         let expected = Counts {

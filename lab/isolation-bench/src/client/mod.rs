@@ -38,7 +38,7 @@ struct Client {
 /// The outcome of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Outcome {
-    Answered(u16),
+    Responded(u16),
     /// Reset, timed out, or no HTTP.
     Failed,
 }
@@ -79,7 +79,7 @@ impl Client {
 
     async fn ask(&mut self) -> Outcome {
         match timeout(self.timeout, self.exchange()).await {
-            Ok(Ok(status)) => Outcome::Answered(status),
+            Ok(Ok(status)) => Outcome::Responded(status),
             Ok(Err(_)) | Err(_) => Outcome::Failed,
         }
     }
@@ -99,7 +99,7 @@ impl Client {
 
     async fn exchange_on(&mut self, mut stream: TcpStream) -> Result<u16, Error> {
         stream.write_all(&self.request).await?;
-        let head = read_answer(&mut stream).await?;
+        let head = read_response(&mut stream).await?;
         if !head.closes {
             self.stream = Some(stream);
         }
@@ -116,7 +116,7 @@ async fn connect(source: Ipv4Addr, server: SocketAddr) -> Result<TcpStream, Erro
 }
 
 /// To the end of its body.
-async fn read_answer(stream: &mut TcpStream) -> Result<Head, Error> {
+async fn read_response(stream: &mut TcpStream) -> Result<Head, Error> {
     let mut read = Vec::with_capacity(READ_BYTES);
     loop {
         if let Some((head, head_bytes)) = parse(&read)? {

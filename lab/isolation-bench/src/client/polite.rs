@@ -74,14 +74,14 @@ impl Summary {
     fn of(asked: &[(Outcome, Duration)]) -> Self {
         let good = asked
             .iter()
-            .filter(|(outcome, _)| *outcome == Outcome::Answered(200));
+            .filter(|(outcome, _)| *outcome == Outcome::Responded(200));
         let mut good_ms: Vec<f64> = good
             .map(|(_, latency)| latency.as_secs_f64() * MILLIS_PER_SECOND)
             .collect();
         good_ms.sort_by(f64::total_cmp);
         let refused = asked
             .iter()
-            .filter(|(outcome, _)| *outcome == Outcome::Answered(503));
+            .filter(|(outcome, _)| *outcome == Outcome::Responded(503));
         Self {
             asked: asked.len() as u64,
             answered_percent: good_ms.len() as f64 / asked.len().max(1) as f64 * PERCENT,
@@ -104,8 +104,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn percentiles_are_of_what_was_answered() {
-        let asked = |status, millis| (Outcome::Answered(status), Duration::from_millis(millis));
+    fn percentiles_are_of_good_responses() {
+        let asked = |status, millis| (Outcome::Responded(status), Duration::from_millis(millis));
         let mut all: Asked = (1..=99).map(|millis| asked(200, millis)).collect();
         all.push(asked(503, 500));
         let summary = Summary::of(&all);

@@ -75,7 +75,7 @@ pub(super) fn run(context: &Context) -> anyhow::Result<Report> {
             "the truth: a user who comes at any moment finds a stall once in five times, and \
             waits for the rest of it"
                 .to_owned(),
-            "wrk and ab wait for an answer before they send the next request: of each stall they \
+            "wrk and ab wait for a response before they send the next request: of each stall they \
             see one request per connection, among the many that they send while all is well \
             (coordinated omission)"
                 .to_owned(),

@@ -56,8 +56,8 @@ pub(super) fn run(context: &Context) -> anyhow::Result<Report> {
     })?;
     let mut notes = vec![
         format!(
-            "medians of {rounds} rounds (least–most); total: until the last of the {REQUESTS} was \
-             answered; arithmetic allows 8.0 s; server and load on both cores"
+            "medians of {rounds} rounds (least–most); total: until the last of the {REQUESTS} got \
+                its response; arithmetic allows 8.0 s; server and load on both cores"
         ),
         format!(
             "/hello: of {SISTER} with one worker, mounted on the same front, asked {HELLO_RATE} \
@@ -122,7 +122,7 @@ impl Sample {
     fn of(streams: &[Stream]) -> Self {
         let blocking = &streams[0];
         Self {
-            unanswered: f64::from(REQUESTS) - blocking.answered_with(200) as f64,
+            unanswered: f64::from(REQUESTS) - blocking.with_status(200) as f64,
             // All of them begin at once.
             total_seconds: blocking.latency().max_ms / MILLIS_PER_SECOND,
             hello: streams.get(1).map(Hello::of),
@@ -136,7 +136,7 @@ impl Hello {
         let due = stream.requests().due.max(1);
         let latency = stream.latency();
         Self {
-            answered_percent: stream.answered_with(200) as f64 / due as f64 * PERCENT,
+            answered_percent: stream.with_status(200) as f64 / due as f64 * PERCENT,
             p50_ms: latency.p50_ms,
             p99_ms: latency.p99_ms,
             longest_ms: latency.max_ms,

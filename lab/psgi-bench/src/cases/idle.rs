@@ -21,7 +21,7 @@ const CONCURRENCY: u32 = 10;
 /// client gives up.
 const SECONDS_MAX: &str = "10";
 /// The time in which the server must then respond to the connection that is kept.
-const ANSWER_MAX: Duration = Duration::from_secs(10);
+const RESPONSE_MAX: Duration = Duration::from_secs(10);
 /// The difference that two runs of some tens of milliseconds may have by chance.
 const ADDED_MS_MAX: f64 = 10.0;
 
@@ -57,7 +57,7 @@ pub(super) fn run(context: &Context) -> anyhow::Result<Report> {
             context.rounds
         ),
         "idle: one that has connected and said nothing, and one that has asked to be \
-         kept, had an answer, and says nothing more"
+         kept, had a response, and says nothing more"
             .to_owned(),
         "accept loop: Perl in the spirit of the smallest servers, with blocking reads \
          and a time-out of 2 s (lab/http-bench/standins/pixel.pl)"
@@ -109,10 +109,10 @@ struct TwoIdle {
 impl TwoIdle {
     fn hold(address: SocketAddr) -> anyhow::Result<Self> {
         let mut kept = TcpStream::connect(address).context("the kept connection")?;
-        kept.set_read_timeout(Some(ANSWER_MAX))?;
+        kept.set_read_timeout(Some(RESPONSE_MAX))?;
         kept.write_all(b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: keep-alive\r\n\r\n")?;
         let read = kept.read(&mut [0; 4096]).context("the kept connection")?;
-        ensure!(read > 0, "the kept connection was not answered");
+        ensure!(read > 0, "the kept connection got no response");
         let silent = TcpStream::connect(address).context("the silent connection")?;
         Ok(Self {
             _kept: kept,

@@ -162,7 +162,7 @@ impl Sample {
             p99_ms: latency.p99_ms,
             longest_ms: latency.max_ms,
             own_delay_ms: report.lag().p99_ms,
-            refused: stream.answered_with(REJECTED) as f64,
+            refused: stream.with_status(REJECTED) as f64,
             failed: report.requests().answered.saturating_sub(report.good()) as f64
                 + stream.failed(&["timeout", "reset", "closed-early", "refused"]) as f64,
             upload_seconds: 0.0,

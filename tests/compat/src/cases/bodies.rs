@@ -133,49 +133,31 @@ fn app(rig: Rig) -> Router {
         .route("/late", any(late))
 }
 
+fn in_chunks() -> Vec<Step> {
+    vec![Head, Chunk, Release, Chunk, Release, Chunk, Chunk]
+}
+
+fn in_bytes() -> Vec<Step> {
+    let (three, five) = (ReadBytes(3), ReadBytes(5));
+    vec![Head, three.clone(), Release, three, Release, five]
+}
+
+fn get_parts() -> Vec<Step> {
+    [vec![get("/parts")], in_chunks()].concat()
+}
+
 /// Each chunk must arrive before the next is made.
 fn parts() -> Vec<Case> {
     let steps = |name, steps| Case::steps(name, App::Router(app), steps);
     vec![
-        steps(
-            "bodies/parts",
-            vec![
-                get("/parts"),
-                Head,
-                Chunk,
-                Release,
-                Chunk,
-                Release,
-                Chunk,
-                Chunk,
-                End,
-            ],
-        ),
+        steps("bodies/parts", [get_parts(), vec![End]].concat()),
         steps(
             "bodies/parts-of-known-length",
-            vec![
-                get("/sized"),
-                Head,
-                ReadBytes(3),
-                Release,
-                ReadBytes(3),
-                Release,
-                ReadBytes(5),
-                End,
-            ],
+            [vec![get("/sized")], in_bytes(), vec![End]].concat(),
         ),
         steps(
             "bodies/parts-http10",
-            vec![
-                http10("/parts", &[]),
-                Head,
-                ReadBytes(3),
-                Release,
-                ReadBytes(3),
-                Release,
-                ReadBytes(5),
-                End,
-            ],
+            [vec![http10("/parts", &[])], in_bytes(), vec![End]].concat(),
         ),
     ]
 }
@@ -190,25 +172,7 @@ fn more_parts() -> Vec<Case> {
         ),
         steps(
             "bodies/parts-twice",
-            vec![
-                get("/parts"),
-                Head,
-                Chunk,
-                Release,
-                Chunk,
-                Release,
-                Chunk,
-                Chunk,
-                get("/parts"),
-                Head,
-                Chunk,
-                Release,
-                Chunk,
-                Release,
-                Chunk,
-                Chunk,
-                End,
-            ],
+            [get_parts(), get_parts(), vec![End]].concat(),
         ),
     ]
 }
@@ -218,17 +182,7 @@ fn events() -> Vec<Case> {
     vec![
         steps(
             "bodies/sse",
-            vec![
-                get("/sse"),
-                Head,
-                Chunk,
-                Release,
-                Chunk,
-                Release,
-                Chunk,
-                Chunk,
-                End,
-            ],
+            [vec![get("/sse")], in_chunks(), vec![End]].concat(),
         ),
         steps(
             "bodies/sse-http10",

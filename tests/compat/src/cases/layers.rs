@@ -164,14 +164,14 @@ fn with_middleware(_: Rig) -> Router {
     let body = middleware::map_request(|request: Request| async move {
         request.map(|_| Body::from("another body"))
     });
-    let answered =
+    let mapped =
         middleware::map_response(
             |response: Response| async move { ([("x-mapped", "yes")], response) },
         );
     Router::new()
         .route("/", on_get(|| async { "hello" }))
         .route("/", post(|body: Bytes| async move { body }).layer(body))
-        .layer(answered)
+        .layer(mapped)
         .layer(around)
 }
 

@@ -8,7 +8,7 @@ pub(crate) mod http2;
 pub(crate) mod layers;
 pub(crate) mod limits;
 pub(crate) mod panics;
-pub(crate) mod refusals;
+pub(crate) mod rejections;
 pub(crate) mod requests;
 pub(crate) mod responses;
 pub(crate) mod routing;

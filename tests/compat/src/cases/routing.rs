@@ -131,12 +131,12 @@ fn methods() -> Vec<Case> {
                 ask("PROPFIND /get", &[], ""),
                 ask("get /get", &[], ""),
                 ask("TRACE /any", &[], ""),
-                ask("GET /own-refusal", &[], ""),
+                ask("GET /own-rejection", &[], ""),
             ],
         ),
         Case::asking(
             "routing/method-not-allowed-fallback",
-            App::Router(own_refusal),
+            App::Router(own_rejection),
             [
                 ask("POST /get", &[], ""),
                 ask("GET /get", &[], ""),
@@ -169,12 +169,12 @@ fn by_method(_: Rig) -> Router {
             any(|method: Method| async move { method.to_string() }),
         )
         .route(
-            "/own-refusal",
+            "/own-rejection",
             post(|| async {}).fallback(|| async { (StatusCode::IM_A_TEAPOT, "only by post") }),
         )
 }
 
-fn own_refusal(_: Rig) -> Router {
+fn own_rejection(_: Rig) -> Router {
     Router::new()
         .route("/get", on_get(|| async { "got" }))
         .method_not_allowed_fallback(|| async { (StatusCode::METHOD_NOT_ALLOWED, "not so") })

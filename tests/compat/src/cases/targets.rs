@@ -2,7 +2,7 @@ use axum::Router;
 use axum::http::Uri;
 use axum::routing::any;
 
-use crate::harness::Step::{End, Refusal};
+use crate::harness::Step::{End, Rejection};
 use crate::harness::{App, Case, Rig, Step, ask, get, raw};
 
 pub(crate) fn cases() -> Vec<Case> {
@@ -12,7 +12,7 @@ pub(crate) fn cases() -> Vec<Case> {
         .collect()
 }
 
-/// Responds with the target of the request; as bytes, since text would be taken for a refusal.
+/// Responds with the target of the request; as bytes, since text would be taken for a rejection.
 fn app(_: Rig) -> Router {
     Router::new().fallback(any(|uri: Uri| async move {
         format!("{:?} {:?} {:?}", uri.authority(), uri.path(), uri.query()).into_bytes()
@@ -20,7 +20,7 @@ fn app(_: Rig) -> Router {
 }
 
 fn one(name: &'static str, request: Step) -> Case {
-    Case::steps(name, App::Router(app), vec![request, Refusal, End])
+    Case::steps(name, App::Router(app), vec![request, Rejection, End])
 }
 
 /// Sends a request line as it is.

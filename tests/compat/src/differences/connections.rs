@@ -17,12 +17,12 @@ pub(super) const CONNECTIONS: &[Difference] = &[
                     "limits/over-two-mebibytes-of-json",
                     "limits/over-what-was-raised",
                     "limits/own-rejection",
-                    "refusals/bad-trailer",
-                    "refusals/chunk-ended-by-line-feed",
-                    "refusals/chunk-longer-than-its-size",
-                    "refusals/chunk-size-beyond-64-bits",
-                    "refusals/chunk-size-in-words",
-                    "refusals/chunk-without-size",
+                    "rejections/bad-trailer",
+                    "rejections/chunk-ended-by-line-feed",
+                    "rejections/chunk-longer-than-its-size",
+                    "rejections/chunk-size-beyond-64-bits",
+                    "rejections/chunk-size-in-words",
+                    "rejections/chunk-without-size",
                     "requests/expect-and-ignore",
                     "requests/unread-large",
                 ],
@@ -31,12 +31,12 @@ pub(super) const CONNECTIONS: &[Difference] = &[
             },
             Seen {
                 cases: &[
-                    "refusals/bad-trailer",
-                    "refusals/chunk-ended-by-line-feed",
-                    "refusals/chunk-longer-than-its-size",
-                    "refusals/chunk-size-beyond-64-bits",
-                    "refusals/chunk-size-in-words",
-                    "refusals/chunk-without-size",
+                    "rejections/bad-trailer",
+                    "rejections/chunk-ended-by-line-feed",
+                    "rejections/chunk-longer-than-its-size",
+                    "rejections/chunk-size-beyond-64-bits",
+                    "rejections/chunk-size-in-words",
+                    "rejections/chunk-without-size",
                     "requests/expect-and-ignore",
                 ],
                 axum: &["the connection ends, which was not announced"],
@@ -57,7 +57,7 @@ pub(super) const CONNECTIONS: &[Difference] = &[
     Difference {
         title: "A body that breaks ends its request",
         reason: "If a client sends a malformed body, or closes its side before the end, the \
-            handler is dropped where it waits for the rest, and a malformed body is answered with \
+            handler is dropped where it waits for the rest, and a malformed body gets \
             400. On axum the handler is told by an error, and its response is sent.",
         seen: &[
             Seen {

@@ -1,7 +1,7 @@
 //! The accepted differences from axum. The page `docs/from-axum.md` is generated from them.
 
 mod connections;
-mod refusals;
+mod rejections;
 mod responses;
 
 /// A lasting difference of Greenroom from axum.
@@ -26,7 +26,7 @@ pub(crate) fn differences() -> impl Iterator<Item = &'static Difference> {
     let groups = [
         responses::RESPONSES,
         connections::CONNECTIONS,
-        refusals::REFUSALS,
+        rejections::REJECTIONS,
     ];
     groups.into_iter().flatten()
 }

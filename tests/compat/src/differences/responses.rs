@@ -7,7 +7,7 @@ const HTTP_11_AND_CLOSE: &[&str] = &["HTTP/1.1 200 OK", "connection: \"close\""]
 
 pub(super) const RESPONSES: &[Difference] = &[
     Difference {
-        title: "A panic is answered",
+        title: "A panic becomes a response",
         reason: "hyper drops the connection of a handler that panics, and a client cannot tell \
             that from a failure of the network. Here it gets 500, and the log names the route. A \
             panic midway in a body ends the connection on both.",
@@ -256,8 +256,8 @@ pub(super) const RESPONSES: &[Difference] = &[
     },
     Difference {
         title: "A status that is informational is no response",
-        reason: "Both servers answer 500 and close. Here the close is announced, and the rest of \
-            the response is as the application made it.",
+        reason: "Both servers respond with 500 and close. Here the close is announced, and the \
+            rest of the response is as the application made it.",
         seen: &[Seen {
             cases: &["responses/informational-status"],
             axum: &[

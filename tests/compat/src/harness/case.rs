@@ -60,7 +60,7 @@ pub(crate) enum Step {
     Note,
     /// Reads a response like [`Response`](Self::Response), without comparing the words in which the
     /// server itself gives its reason.
-    Refusal,
+    Rejection,
     /// Lets the application go on.
     Release,
     /// Reads a response, and the informational ones before it.
@@ -89,8 +89,8 @@ impl Case {
         app: App,
         requests: impl IntoIterator<Item = Step>,
     ) -> Self {
-        let answered = |request| [request, Step::Response];
-        let mut steps: Vec<_> = requests.into_iter().flat_map(answered).collect();
+        let with_response = |request| [request, Step::Response];
+        let mut steps: Vec<_> = requests.into_iter().flat_map(with_response).collect();
         steps.push(Step::End);
         Self::steps(name, app, steps)
     }

@@ -73,7 +73,7 @@ async fn take(step: &Step, wire: &mut Option<Wire>, client: &mut Client) -> Resu
         Step::End => wire.end(log).await,
         Step::Ended => wire.ended(log).await,
         Step::Head => wire.head(log).await.map(drop),
-        Step::Refusal => wire.refusal(log).await,
+        Step::Rejection => wire.rejection(log).await,
         Step::Response => wire.response(log).await,
         Step::Rest => wire.rest(log).await,
         Step::Send(bytes) => wire.send(bytes).await,

@@ -114,19 +114,21 @@ impl Wire {
     }
 
     /// Reads a response whose words are not compared if they are plain text.
-    pub(crate) async fn refusal(&mut self, log: &mut Log) -> Result<(), Ending> {
-        let mut refusal = Log::new();
-        let read = self.response(&mut refusal).await;
-        let is_text = refusal.iter().any(|line| line == PLAIN_TEXT);
-        let length = refusal
+    pub(crate) async fn rejection(&mut self, log: &mut Log) -> Result<(), Ending> {
+        let mut rejection = Log::new();
+        let read = self.response(&mut rejection).await;
+        let is_text = rejection.iter().any(|line| line == PLAIN_TEXT);
+        let length = rejection
             .iter()
             .position(|line| line.starts_with("content-length: "));
-        let body = refusal.iter().position(|line| line.starts_with("body \""));
+        let body = rejection
+            .iter()
+            .position(|line| line.starts_with("body \""));
         if let (true, Some(length), Some(body)) = (is_text, length, body) {
-            refusal[body] = String::from("body: the reason in words");
-            refusal[length] = String::from("content-length: of these words");
+            rejection[body] = String::from("body: the reason in words");
+            rejection[length] = String::from("content-length: of these words");
         }
-        log.append(&mut refusal);
+        log.append(&mut rejection);
         read
     }
 

@@ -149,10 +149,11 @@ fn smaller_sizes_have_the_colours_of_srgb() {
 }
 
 #[test]
-fn a_jpeg_without_its_end_is_cut_off() {
+fn a_jpeg_without_its_end_is_truncated() {
     let whole = std::fs::read(picture(300, 300, ImageFormat::Jpeg).path()).expect("it is there");
     for length in [whole.len() - 2, whole.len() / 2, 30, 5] {
-        let error = process(file(&whole[..length]).path(), PIXELS_MAX).expect_err("it is cut off");
+        let error =
+            process(file(&whole[..length]).path(), PIXELS_MAX).expect_err("it is truncated");
         assert!(
             matches!(error, PictureError::Truncated),
             "{length}: {error:?}"
@@ -196,7 +197,7 @@ fn a_webp_is_not_larger_than_its_canvas() {
     // The length of the chunk becomes four gigabytes.
     let length = content.len() - 14;
     content[length..length + 4].copy_from_slice(&[0xff; 4]);
-    let error = process(file(&content).path(), PIXELS_MAX).expect_err("it is cut off");
+    let error = process(file(&content).path(), PIXELS_MAX).expect_err("it is truncated");
     assert!(matches!(error, PictureError::Truncated), "{error:?}");
 }
 

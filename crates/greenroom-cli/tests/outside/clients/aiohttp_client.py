@@ -26,8 +26,8 @@ async def stream(data):
 
 
 async def ask(session, method, path, data=None):
-    async with session.request(method, f"{BASE}{path}", data=data) as answer:
-        return answer.status, answer.headers, await answer.read()
+    async with session.request(method, f"{BASE}{path}", data=data) as response:
+        return response.status, response.headers, await response.read()
 
 
 async def keep_alive(session):
@@ -60,8 +60,8 @@ async def refused(session):
 async def many_at_once(session):
     before = connections
     for _ in range(ROUNDS):
-        answers = await asyncio.gather(*(ask(session, "GET", "/hello") for _ in range(PARALLEL)))
-        for status, _, content in answers:
+        responses = await asyncio.gather(*(ask(session, "GET", "/hello") for _ in range(PARALLEL)))
+        for status, _, content in responses:
             equal("/hello among many", (status, content), (200, HELLO))
     equal("no more connections than requests at once", connections - before <= PARALLEL, True)
 

@@ -17,7 +17,7 @@ def body(size):
 
 
 def download():
-    """What /bytes/{DOWNLOAD_BYTES} answers."""
+    """What /bytes/{DOWNLOAD_BYTES} responds with."""
     line = b"abcdefghijklmnopqrstuvwxyz\n"
     chunk = (line * (65536 // len(line) + 1))[:65536]
     return (chunk * (DOWNLOAD_BYTES // len(chunk) + 1))[:DOWNLOAD_BYTES]
@@ -33,8 +33,8 @@ def equal(what, found, wanted):
         raise SystemExit(f"{what}: {str(found)[:500]}, not {str(wanted)[:500]}")
 
 
-def receipt(what, sent, status, answer):
+def receipt(what, sent, status, response):
     """Checks what /upload answered to the bytes sent."""
     equal(f"{what}: status", status, 200)
     wanted = {"bytes": len(sent), "sha256": hashlib.sha256(sent).hexdigest()}
-    equal(what, json.loads(answer), wanted)
+    equal(what, json.loads(response), wanted)

@@ -13,11 +13,11 @@ local_addresses = set()
 
 
 def ask(method, path, **options):
-    with client.stream(method, path, **options) as answer:
-        stream = answer.extensions["network_stream"]
+    with client.stream(method, path, **options) as response:
+        stream = response.extensions["network_stream"]
         local_addresses.add(stream.get_extra_info("client_addr"))
-        answer.read()
-        return answer
+        response.read()
+        return response
 
 
 def keep_alive():
@@ -30,19 +30,19 @@ def keep_alive():
     equal("/nothing", ask("GET", "/nothing").status_code, 404)
     for size in UPLOAD_SIZES:
         sent = body(size)
-        answer = ask("POST", "/upload", content=sent)
-        receipt(f"upload of {size}", sent, answer.status_code, answer.content)
+        response = ask("POST", "/upload", content=sent)
+        receipt(f"upload of {size}", sent, response.status_code, response.content)
     sent = body(1024 * 1024)
-    answer = ask("POST", "/upload", content=pieces(sent))
-    receipt("upload in chunks", sent, answer.status_code, answer.content)
+    response = ask("POST", "/upload", content=pieces(sent))
+    receipt("upload in chunks", sent, response.status_code, response.content)
     equal("connections", len(local_addresses), 1)
 
 
 def refused():
     sent = body(BODY_BYTES_MAX + 1)
     equal("upload over the limit", ask("POST", "/upload", content=sent).status_code, 413)
-    answer = ask("POST", "/upload", content=pieces(sent))
-    equal("upload in chunks over the limit", answer.status_code, 413)
+    response = ask("POST", "/upload", content=pieces(sent))
+    equal("upload in chunks over the limit", response.status_code, 413)
     hello = ask("GET", "/hello")
     equal("/hello after refusals", (hello.status_code, hello.content), (200, HELLO))
 

@@ -29,20 +29,20 @@ def keep_alive():
     equal("/nothing", missing.status_code, 404)
     for size in UPLOAD_SIZES:
         sent = body(size)
-        answer = session.post(f"{BASE}/upload", data=sent, timeout=TIMEOUT)
-        receipt(f"upload of {size}", sent, answer.status_code, answer.content)
+        response = session.post(f"{BASE}/upload", data=sent, timeout=TIMEOUT)
+        receipt(f"upload of {size}", sent, response.status_code, response.content)
     sent = body(1024 * 1024)
-    answer = session.post(f"{BASE}/upload", data=pieces(sent), timeout=TIMEOUT)
-    receipt("upload in chunks", sent, answer.status_code, answer.content)
+    response = session.post(f"{BASE}/upload", data=pieces(sent), timeout=TIMEOUT)
+    receipt("upload in chunks", sent, response.status_code, response.content)
     equal("connections", connections(), 1)
 
 
 def refused():
     sent = body(BODY_BYTES_MAX + 1)
-    answer = session.post(f"{BASE}/upload", data=sent, timeout=TIMEOUT)
-    equal("upload over the limit", answer.status_code, 413)
-    answer = session.post(f"{BASE}/upload", data=pieces(sent), timeout=TIMEOUT)
-    equal("upload in chunks over the limit", answer.status_code, 413)
+    response = session.post(f"{BASE}/upload", data=sent, timeout=TIMEOUT)
+    equal("upload over the limit", response.status_code, 413)
+    response = session.post(f"{BASE}/upload", data=pieces(sent), timeout=TIMEOUT)
+    equal("upload in chunks over the limit", response.status_code, 413)
     hello = session.get(f"{BASE}/hello", timeout=TIMEOUT)
     equal("/hello after refusals", (hello.status_code, hello.content), (200, HELLO))
 

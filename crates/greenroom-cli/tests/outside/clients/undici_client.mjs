@@ -22,9 +22,9 @@ function connect(pipelining) {
 }
 
 async function ask(client, method, path, body) {
-  const answer = await client.request({ method, path, body })
-  const content = Buffer.from(await answer.body.arrayBuffer())
-  return { status: answer.statusCode, headers: answer.headers, content }
+  const response = await client.request({ method, path, body })
+  const content = Buffer.from(await response.body.arrayBuffer())
+  return { status: response.statusCode, headers: response.headers, content }
 }
 
 // Bytes that repeat with a period that divides no buffer's size.
@@ -38,15 +38,15 @@ async function * pieces(data) {
   }
 }
 
-function assertReceipt(sent, answer) {
-  assert.equal(answer.status, 200, `upload of ${sent.length}: ${answer.content}`)
+function assertReceipt(sent, response) {
+  assert.equal(response.status, 200, `upload of ${sent.length}: ${response.content}`)
   const sha256 = createHash('sha256').update(sent).digest('hex')
-  assert.deepEqual(JSON.parse(answer.content), { bytes: sent.length, sha256 })
+  assert.deepEqual(JSON.parse(response.content), { bytes: sent.length, sha256 })
 }
 
-function assertHello(answer) {
-  assert.equal(answer.status, 200)
-  assert.equal(answer.content.toString(), HELLO)
+function assertHello(response) {
+  assert.equal(response.status, 200)
+  assert.equal(response.content.toString(), HELLO)
 }
 
 async function keepAlive() {
@@ -78,10 +78,10 @@ async function pipelined() {
   connections = 0
   const client = connect(4)
   const sizes = Array.from({ length: PIPELINED }, (_, index) => (index * 37) % 3000)
-  const answers = await Promise.all(sizes.map(size => ask(client, 'GET', `/bytes/${size}`)))
-  answers.forEach((answer, index) => {
-    assert.equal(answer.status, 200)
-    assert.equal(answer.content.length, sizes[index])
+  const responses = await Promise.all(sizes.map(size => ask(client, 'GET', `/bytes/${size}`)))
+  responses.forEach((response, index) => {
+    assert.equal(response.status, 200)
+    assert.equal(response.content.length, sizes[index])
   })
   assert.equal(connections, 1)
   await client.close()

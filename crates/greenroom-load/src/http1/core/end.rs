@@ -17,7 +17,7 @@ impl Core {
         self.fail(
             key,
             FailureKind::ClosedEarly,
-            &"the connection was closed before the answer was whole",
+            &"the connection was closed before the response was whole",
         )
     }
 

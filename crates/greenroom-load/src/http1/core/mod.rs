@@ -47,7 +47,7 @@ pub(super) struct Core {
     timeout_ns: u64,
     keep_alive: bool,
     no_delay: bool,
-    answers_head: bool,
+    to_head: bool,
     /// Consecutive failed attempts to connect; `None` once one succeeded.
     failed_attempts: Option<u32>,
     /// The time at which the last request ended.
@@ -105,7 +105,7 @@ impl Core {
             // A single request leaves in one segment anyway, and the option costs a system call.
             no_delay: plan.in_flight_max > 1
                 || endpoints.iter().any(|endpoint| endpoint.tls.is_some()),
-            answers_head: plan.request.method == "HEAD",
+            to_head: plan.request.method == "HEAD",
             failed_attempts: Some(0),
             last_ns: 0,
         })

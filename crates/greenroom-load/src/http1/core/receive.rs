@@ -6,7 +6,7 @@ use std::mem;
 use rustix::event::epoll::EventFlags;
 
 use super::{Core, Happened, INPUT_BYTES};
-use crate::http1::connection::{Answered, Phase};
+use crate::http1::connection::{Phase, Responded};
 use crate::record::{FailureKind, ResponseRecord};
 
 /// Reads from one connection before others get theirs: 1 MiB.
@@ -110,17 +110,17 @@ impl Core {
                 self.recorder.tally().counts.unasked += 1;
                 return Taken::Gone(self.close(key));
             }
-            let took = connection.take(&self.input[used..length], now, self.answers_head);
-            let (bytes, answered) = match took {
+            let took = connection.take(&self.input[used..length], now, self.to_head);
+            let (bytes, responded) = match took {
                 Ok(took) => took,
                 Err(malformed) => {
                     return Taken::Gone(self.fail(key, FailureKind::Malformed, &malformed));
                 }
             };
             used += bytes;
-            if let Some(answered) = answered {
+            if let Some(responded) = responded {
                 taken = Taken::Responses;
-                if let Some(gone) = self.after_response(key, answered, now) {
+                if let Some(gone) = self.after_response(key, responded, now) {
                     return Taken::Gone(gone);
                 }
             }
@@ -129,9 +129,9 @@ impl Core {
     }
 
     /// Records a response, and closes its connection if that is this side's to do.
-    fn after_response(&mut self, key: usize, answered: Answered, now: u64) -> Option<Happened> {
-        let server_closes = answered.server_closes();
-        if self.note_response(key, answered, now) {
+    fn after_response(&mut self, key: usize, responded: Responded, now: u64) -> Option<Happened> {
+        let server_closes = responded.server_closes();
+        if self.note_response(key, responded, now) {
             return None;
         }
         let connection = &mut self.connections[key];
@@ -143,10 +143,10 @@ impl Core {
     }
 
     /// Records a response; returns true if its connection may be used again.
-    fn note_response(&mut self, key: usize, answered: Answered, now: u64) -> bool {
-        let Answered {
+    fn note_response(&mut self, key: usize, responded: Responded, now: u64) -> bool {
+        let Responded {
             flight, response, ..
-        } = answered;
+        } = responded;
         self.last_ns = now;
         if let Some(mut first) = response.captured {
             first.tls = self.connections[key].transport.describe_tls();
@@ -159,16 +159,16 @@ impl Core {
             sent: flight.sent,
             first_byte: flight.first_byte,
             done: now,
-            connect: answered.connect,
+            connect: responded.connect,
             body_bytes: response.body_bytes,
         });
-        answered.is_reusable && self.keep_alive
+        responded.is_reusable && self.keep_alive
     }
 
     /// Handles a connection that the peer has closed.
     fn ended(&mut self, key: usize) -> Happened {
-        if let Some(answered) = self.connections[key].end() {
-            self.note_response(key, answered, self.clock.now());
+        if let Some(responded) = self.connections[key].end() {
+            self.note_response(key, responded, self.clock.now());
         }
         self.close(key)
     }

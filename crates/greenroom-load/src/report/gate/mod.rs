@@ -98,7 +98,7 @@ impl Gate {
         bound: Duration,
     ) -> Option<String> {
         if stream.tally.responses() == 0 {
-            return Some("nothing was answered".to_owned());
+            return Some("no request got a response".to_owned());
         }
         let latency = stream.tally.latency();
         let time = match statistic {
@@ -158,7 +158,7 @@ impl Counter {
     fn whole(self) -> &'static str {
         match self {
             Self::Errors => "that ended",
-            Self::Non2xx => "that were answered",
+            Self::Non2xx => "that got a response",
             Self::Late => "that were sent",
             Self::Missed => "that were due",
         }
@@ -176,7 +176,7 @@ impl Comparison {
     }
 }
 
-/// Returns the number of requests that failed, or were answered with a status of 500 or more.
+/// Returns the number of requests that failed, or got a status of 500 or more.
 pub(super) fn errors(tally: &Tally) -> u64 {
     let refused = tally.statuses().filter(|(status, _)| *status >= 500);
     tally.failures.total() + refused.map(|(_, count)| count).sum::<u64>()

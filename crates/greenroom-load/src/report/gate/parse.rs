@@ -101,7 +101,9 @@ fn amount(bound: &str) -> Option<Amount> {
 
 fn rate(bound: &str) -> Result<Condition, String> {
     decimal(bound).map(Condition::Rate).ok_or_else(|| {
-        format!("rate is compared with a number of answers per second such as 1000, not {bound:?}")
+        format!(
+            "rate is compared with a number of responses per second such as 1000, not {bound:?}"
+        )
     })
 }
 

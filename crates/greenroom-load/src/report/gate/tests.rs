@@ -89,7 +89,7 @@ fn a_broken_gate_names_itself_and_what_was_measured() {
         ),
         (
             "non2xx>0",
-            "non2xx>0: measured 9 of 999 requests that were answered (0.9 %)",
+            "non2xx>0: measured 9 of 999 requests that got a response (0.9 %)",
         ),
         ("rate<1000", "rate<1000: measured 999.00 per second"),
     ] {
@@ -135,7 +135,7 @@ fn what_is_late_or_never_sent_breaks_its_gate() {
 }
 
 #[test]
-fn a_server_that_never_answered_keeps_no_gate() {
+fn a_server_that_never_responded_keeps_no_gate() {
     let nothing = sample::stream("http://host/");
     for text in [
         "p99>50ms",
@@ -150,6 +150,6 @@ fn a_server_that_never_answered_keeps_no_gate() {
     sample::failure(&mut late, FailureKind::Timeout, 5);
     assert_eq!(
         gate("p99>50ms").broken_by(&late).expect("broken"),
-        "p99>50ms: nothing was answered"
+        "p99>50ms: no request got a response"
     );
 }

@@ -59,7 +59,7 @@ fn a_run_reads_back() {
 }
 
 #[test]
-fn a_run_without_answers_has_no_numbers_to_divide() {
+fn a_run_without_responses_has_no_numbers_to_divide() {
     let json = read_back(&sample::measurement(vec![sample::stream("http://host/")]));
     assert_eq!(json["server"], Value::Null);
     assert_eq!(json["generator"]["user_ns_per_request"], Value::Null);

@@ -34,8 +34,8 @@ pub struct TextOptions {
 ///
 /// The first stream is reported as by ab, character by character; ab's readers find every line they
 /// look for. This program's own sections follow, each only where it has content, and the table of
-/// percentages closes the report. As in ab, the rates are left out when nothing was answered, and
-/// that table when there are less than two requests.
+/// percentages closes the report. As in ab, the rates are left out when no request got a response,
+/// and that table when there are less than two requests.
 ///
 /// # Errors
 /// Those of `out`.

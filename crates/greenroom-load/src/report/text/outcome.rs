@@ -12,7 +12,7 @@ pub(super) fn ended_early(measurement: &Measurement) -> Option<Section> {
         .map(|stream| stream.unfinished)
         .sum();
     let heading = if measurement.gave_up {
-        format!("Gave up after {seconds:.3} s: nothing answered")
+        format!("Gave up after {seconds:.3} s: nothing responded")
     } else if measurement.interrupted {
         format!("Interrupted after {seconds:.3} s")
     } else {
@@ -30,7 +30,7 @@ pub(super) fn statuses(stream: &StreamMeasurement) -> Option<Section> {
     }
     let line = |(status, count)| format!("{status}  {count:>12}");
     Section::new(
-        "Answers by status",
+        "Responses by status",
         statuses.into_iter().map(line).collect(),
     )
 }
@@ -57,7 +57,7 @@ pub(super) fn failure_lines(tally: &Tally) -> Vec<String> {
     if tally.counts.unasked > 0 {
         lines.push(format!(
             "{:<16}{:>10}  connections closed, because bytes came that no request had asked for; \
-            is an answer longer than its Content-Length?",
+            is a response longer than its Content-Length?",
             "unasked", tally.counts.unasked
         ));
     }

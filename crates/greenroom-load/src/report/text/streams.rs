@@ -15,7 +15,7 @@ pub(super) fn section(measurement: &Measurement) -> Option<Section> {
     }
     let heading = format!(
         "{:>10}{:>12}{:>10}{:>11}{:>11}{:>11}{:>11}{:>11}  name",
-        "answers", "per second", "failures", "p50", "p90", "p99", "p99.9", "max"
+        "responses", "per second", "failures", "p50", "p90", "p99", "p99.9", "max"
     );
     let lines = others.iter().map(line);
     let lines = std::iter::once(heading).chain(lines).collect();

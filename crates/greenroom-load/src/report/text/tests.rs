@@ -109,8 +109,8 @@ fn sections_tell_what_ab_does_not_know() {
         1000.00 per second\n  Sent:         900 requests, 900.00 per second\n",
         "  Sent late:    18 by more than 1 ms (2.0 %): 12 for want of a free connection, 6 \
         because this program was late\n  Never sent:   100 (10.0 %)\n",
-        "\nAnswers by status\n  200           800\n  503            90\n",
-        "\nFailures by kind\n  timeout                 10  no whole answer came in time \
+        "\nResponses by status\n  200           800\n  503            90\n",
+        "\nFailures by kind\n  timeout                 10  no whole response came in time \
         (-s)\n                              first: what the first timeout said\n",
         "\nFailures of further streams\n  hello\n  reset                    1  ",
         "\nCPU time (us/request)\n                    user    system      both\n  \
@@ -178,7 +178,7 @@ fn a_quiet_run_has_only_what_it_needs() {
 }
 
 #[test]
-fn a_run_without_answers_divides_by_nothing() {
+fn a_run_without_responses_divides_by_nothing() {
     let mut stream = sample::stream("http://host/");
     sample::failure(&mut stream, FailureKind::Refused, 0);
     let mut run = sample::measurement(vec![stream]);
@@ -191,7 +191,7 @@ fn a_run_without_answers_divides_by_nothing() {
             "\nComplete requests:      0\n\
             Failed requests:        1\n   (Connect: 1, Receive: 0, Length: 0, Exceptions: 0)\n"
         ));
-        assert!(report.contains("s: nothing answered\n"));
+        assert!(report.contains("s: nothing responded\n"));
         assert!(report.contains("is the server running?"));
         for absent in [
             "NaN",

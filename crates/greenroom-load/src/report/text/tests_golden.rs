@@ -181,7 +181,7 @@ fn sent_bodies_have_ab_s_lines() {
 }
 
 #[test]
-fn answers_of_another_length_fail_as_in_ab() {
+fn responses_of_another_length_fail_as_in_ab() {
     let slow = Request {
         connect: 50,
         waiting: 200_000,

@@ -49,7 +49,7 @@ struct Talk<'a> {
     engine: &'a Engine,
     tls: Option<String>,
     is_tls: bool,
-    /// True if the server has answered anything.
+    /// True if the server has responded at all.
     is_proven: Cell<bool>,
     /// True if the server does not speak HTTP/2.
     is_refused: Cell<bool>,

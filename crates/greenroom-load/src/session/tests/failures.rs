@@ -78,7 +78,7 @@ fn streams_that_are_reset_are_reported() {
 }
 
 #[test]
-fn answers_that_never_come_time_out() {
+fn responses_that_never_come_time_out() {
     let server = Http2::new(Manner::Silent).start();
     let plan = StreamPlan {
         timeout: Duration::from_millis(200),
@@ -89,7 +89,7 @@ fn answers_that_never_come_time_out() {
 }
 
 #[test]
-fn answers_of_a_wrong_length_are_malformed() {
+fn responses_of_a_wrong_length_are_malformed() {
     assert_eq!(failures_of(Manner::TooShort), [(FailureKind::Malformed, 3)]);
 }
 

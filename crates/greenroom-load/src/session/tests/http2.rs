@@ -100,7 +100,7 @@ fn big_bodies_flow_both_ways() {
 }
 
 #[test]
-fn the_first_answer_is_shown() {
+fn the_first_response_is_shown() {
     let server = Http2::new(Manner::Bytes).start();
     let endpoints = vec![endpoint("http://localhost/2000000", server.address)];
     let outcome = run_to(&with_requests(http2(), 2), endpoints);

@@ -72,7 +72,7 @@ impl Http2 {
                 connection.graceful_shutdown();
             }
             let group = Rc::clone(&group);
-            spawn_local(answer(self.manner, request, respond, group));
+            spawn_local(serve(self.manner, request, respond, group));
         }
     }
 }
@@ -96,7 +96,7 @@ impl Group {
     }
 }
 
-async fn answer(
+async fn serve(
     manner: Manner,
     request: Request<RecvStream>,
     mut respond: SendResponse<Bytes>,

@@ -77,7 +77,7 @@ fn an_open_loop_sends_each_message() {
 }
 
 #[test]
-fn a_server_that_closes_instead_of_answering_is_reported() {
+fn a_server_that_closes_instead_of_responding_is_reported() {
     let server = Server::start(close);
     let outcome = run(&with_requests(websocket(), 4), server.address);
     assert_eq!(outcome.failures(), [(FailureKind::ClosedEarly, 4)]);
@@ -111,7 +111,7 @@ fn what_is_no_message_is_reported() {
 }
 
 #[test]
-fn a_message_that_is_not_answered_times_out() {
+fn a_message_without_a_reply_times_out() {
     let server = Server::start(|stream| async {
         let mut socket = accept_async(stream).await.expect("an opening");
         while let Some(Ok(_)) = socket.next().await {}

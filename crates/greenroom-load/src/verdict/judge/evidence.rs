@@ -51,7 +51,7 @@ impl Evidence {
                 .max_by(|one, other| one.busy().total_cmp(&other.busy()));
             let against_us = against_generator(stream, busiest);
             if against_us.is_empty() {
-                evidence.server.extend(unanswered(stream).map(name));
+                evidence.server.extend(without_response(stream).map(name));
             }
             evidence.generator.extend(against_us.into_iter().map(name));
         }
@@ -133,7 +133,7 @@ fn lagging(stream: &StreamMeasurement) -> Option<String> {
 }
 
 /// Open loop: describes responses that lagged behind the asked rate.
-fn unanswered(stream: &StreamMeasurement) -> Option<String> {
+fn without_response(stream: &StreamMeasurement) -> Option<String> {
     let Pace::Open(schedule) = &stream.plan.pace else {
         return None;
     };
@@ -142,13 +142,13 @@ fn unanswered(stream: &StreamMeasurement) -> Option<String> {
     let kinds = [
         (
             counts.late_for_connection,
-            "were sent late, because every connection still waited for an answer",
+            "were sent late, because every connection still waited for a response",
         ),
         (
             counts.due.saturating_sub(counts.sent),
-            "were never sent, because every connection still waited for an answer",
+            "were never sent, because every connection still waited for a response",
         ),
-        (timed_out, "had no answer in time"),
+        (timed_out, "had no response in time"),
     ];
     let told: Vec<_> = kinds
         .into_iter()
@@ -173,7 +173,7 @@ fn drained_late(stream: &StreamMeasurement, schedule: &Schedule) -> Option<Strin
         drain > schedule.duration().mul_f64(DRAIN_SHARE_MAX) && drain > usual * DRAIN_LATENCIES_MAX;
     is_late.then(|| {
         format!(
-            "The server fell behind the asked rate: its last answer came {} after the last \
+            "The server fell behind the asked rate: its last response came {} after the last \
             request was due. Ask for a lower rate.",
             time(drain)
         )

@@ -81,7 +81,7 @@ fn limit(measurement: &Measurement, evidence: &Evidence) -> Limit {
         .iter()
         .all(|stream| stream.plan.is_open_loop());
     match (evidence.generator.is_empty(), evidence.server.is_empty()) {
-        _ if nothing_was_answered(measurement) => Limit::Unknown,
+        _ if nothing_responded(measurement) => Limit::Unknown,
         (false, false) => Limit::Both,
         (false, true) => Limit::Generator,
         (true, false) => Limit::Server,
@@ -91,7 +91,7 @@ fn limit(measurement: &Measurement, evidence: &Evidence) -> Limit {
     }
 }
 
-fn nothing_was_answered(measurement: &Measurement) -> bool {
+fn nothing_responded(measurement: &Measurement) -> bool {
     let mut streams = measurement.streams.iter();
     // In an open loop, requests without a response in time show that the server fell behind.
     streams.all(|stream| {
@@ -121,7 +121,7 @@ fn advice(measurement: &Measurement, limit: Limit) -> Option<String> {
         .iter()
         .any(|stream| !stream.plan.is_open_loop());
     let text = match limit {
-        _ if nothing_was_answered(measurement) => "Nothing was answered at all.",
+        _ if nothing_responded(measurement) => "No request got a response at all.",
         Limit::Nobody if closed => {
             "More connections (-c) would ask more of the server, unless it waits for something \
             else: a lock, a disk, another service."

@@ -180,7 +180,7 @@ fn late_requests_are_ours_when_a_connection_was_free() {
 }
 
 #[test]
-fn what_the_server_left_unanswered_is_its_own() {
+fn what_the_server_left_without_a_response_is_its_own() {
     let mut run = open();
     run.streams[0].tally.counts.sent = 9000;
     judged(&run, Limit::Server, &["10 % were never sent"]);
@@ -189,7 +189,7 @@ fn what_the_server_left_unanswered_is_its_own() {
         let tally = &mut run.streams[0].tally;
         tally.failed(FailureKind::Timeout, 30_000_000_000, String::new);
     }
-    judged(&run, Limit::Server, &["0.20 % had no answer in time"]);
+    judged(&run, Limit::Server, &["0.20 % had no response in time"]);
     let mut run = open();
     run.streams[0].elapsed = 13 * SECOND;
     judged(&run, Limit::Server, &["3.00 s after"]);
@@ -226,7 +226,7 @@ fn a_wait_for_a_core_is_reported() {
 fn silence_has_no_limit() {
     let mut run = open();
     run.streams[0].tally = Tally::default();
-    judged(&run, Limit::Unknown, &["Nothing was answered"]);
+    judged(&run, Limit::Unknown, &["No request got a response"]);
 }
 
 #[test]

@@ -117,7 +117,7 @@ __END__
 
 =head1 NAME
 
-Greenroom::Body - how the body of an answer goes out
+Greenroom::Body - how the body of a response goes out
 
 =head1 DESCRIPTION
 

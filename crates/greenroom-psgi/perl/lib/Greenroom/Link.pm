@@ -100,7 +100,7 @@ sub inform {
     my ($self, $id, $status, $headers) = @_;
     return if !defined $id;
     my $encoded = encode_headers($headers);
-    die "malformed informational answer\n" if !defined $encoded || $status !~ /\A1[0-9]{2}\z/;
+    die "malformed informational response\n" if !defined $encoded || $status !~ /\A1[0-9]{2}\z/;
     $self->{out} .= frame('i', pack 'NnN/a*', $id, $status, $encoded);
     return $self->flush;
 }
@@ -190,6 +190,6 @@ Greenroom::Link - a worker's connection to one loop of the front
 Takes apart what the loop sends, keeps the requests that have not begun (C<queue>) and what is to be
 sent (C<out>). C<receive> reads what is there, C<await> waits for something before it does. C<flush>
 writes C<out>: in a worker that blocks all of it, else what the socket takes. C<flush_soon> does so
-when the event loop comes round, so that answers of the same round go out together.
+when the event loop comes round, so that responses of the same round go out together.
 
 =cut

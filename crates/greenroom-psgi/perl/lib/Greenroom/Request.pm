@@ -24,26 +24,26 @@ sub responder {
 }
 
 sub respond {
-    my ($self, $answer) = @_;
-    if ($self->{answered}++) {
+    my ($self, $response) = @_;
+    if ($self->{responded}++) {
         return $self->log('the responder was called twice; what it was given then is ignored');
     }
-    my $wrong = _wrong($answer);
+    my $wrong = _wrong($response);
     return $self->fail($wrong) if $wrong;
-    my ($status, $headers, $body) = @$answer;
+    my ($status, $headers, $body) = @$response;
     my $encoded = encode_headers($headers);
     return $self->fail('malformed headers: an even number of names and values is needed, without NUL and wide characters')
         if !defined $encoded;
-    return $self->_writer($status, $encoded) if @$answer == 2;
+    return $self->_writer($status, $encoded) if @$response == 2;
     return $self->whole($status, $encoded, Greenroom::Body::close_unread($body)) if $self->{head};
     return Greenroom::Body::send($self, $status, $encoded, $headers, $body);
 }
 
 sub _wrong {
-    my ($answer) = @_;
-    return 'malformed response: not an array reference' if ref $answer ne 'ARRAY';
-    return 'malformed response: ' . @$answer . ' elements, 2 or 3 are needed' if @$answer < 2 || @$answer > 3;
-    my $status = $answer->[0];
+    my ($response) = @_;
+    return 'malformed response: not an array reference' if ref $response ne 'ARRAY';
+    return 'malformed response: ' . @$response . ' elements, 2 or 3 are needed' if @$response < 2 || @$response > 3;
+    my $status = $response->[0];
     return if defined $status && $status =~ /\A[1-9][0-9]{2}\z/;
     return 'malformed status: ' . (defined $status ? qq{"$status"} : 'undef') . ', a number of three digits is needed';
 }
@@ -235,10 +235,10 @@ sub end_with_call {
     my ($self) = @_;
     $self->poll_to_the_end if $self->{poll};
     return if $self->{ended};
-    return $self->_end_stream if $self->{left} || ($self->{io} && !$self->{answered});
-    return $self->fail($self->{answered}
+    return $self->_end_stream if $self->{left} || ($self->{io} && !$self->{responded});
+    return $self->fail($self->{responded}
         ? 'broken off: the application returned without closing its writer, and no event loop was found that could'
-        : 'the application returned without an answer, and no event loop was found that could give it later');
+        : 'the application returned without a response, and no event loop was found that could give it later');
 }
 
 sub given_up {
@@ -269,7 +269,7 @@ sub fail {
     my ($self, $message) = @_;
     $self->log($message);
     return if $self->{ended};
-    $self->{answered} = 1;
+    $self->{responded} = 1;
     return $self->break_off if defined $self->{room};
     return $self->whole(500, encode_headers([ 'Content-Type' => 'text/plain' ]), $self->{head} ? '' : 'Internal Server Error');
 }
@@ -319,8 +319,8 @@ sub DESTROY {
     return if $self->{ended} || !$self->{link} || ${^GLOBAL_PHASE} eq 'DESTRUCT';
     return if $$ != $self->{link}{worker}{pid};    # a child that the application has forked ends
     local $@;
-    return $self->_end_stream if $self->{left} || ($self->{io} && !$self->{answered});
-    return $self->fail('the application let go of its responder without an answer') if !$self->{answered};
+    return $self->_end_stream if $self->{left} || ($self->{io} && !$self->{responded});
+    return $self->fail('the application let go of its responder without a response') if !$self->{responded};
     return $self->fail('broken off: the application let go of its writer without closing it');
 }
 
@@ -330,13 +330,13 @@ __END__
 
 =head1 NAME
 
-Greenroom::Request - a request whose answer is not simply there when the application returns
+Greenroom::Request - a request whose response is not simply there when the application returns
 
 =head1 DESCRIPTION
 
-Answers with a short list of strings never come here: L<Greenroom::Worker> has a quicker way. An
+Responses with a short list of strings never come here: L<Greenroom::Worker> has a quicker way. An
 object of this class keeps what is needed for all others: delayed and streamed ones, files, objects
 with C<getline>, and what went wrong. The application's responder and writer hold it; when they are
-gone without an answer, it answers itself.
+gone without a response, it responds itself.
 
 =cut

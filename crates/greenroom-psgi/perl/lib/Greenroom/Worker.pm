@@ -14,7 +14,7 @@ use Greenroom::Request ();
 
 use constant {
     SLICE_SECONDS       => 0.001,
-    FLUSH_ANSWERS       => 24,
+    FLUSH_RESPONSES     => 24,
     SLOW_REMEMBERED     => 1_000,
     FIRST_FRAME_SECONDS => 5,
     ERROR_BYTES_MAX     => 8_192,
@@ -209,7 +209,7 @@ sub _serve {
     my ($app, $queue) = ($self->{app}, $link->{queue});
     my $before  = Time::HiRes::time();
     my $until   = $before + SLICE_SECONDS;
-    my $answers = 0;
+    my $responses = 0;
     while (defined(my $frame = shift @$queue)) {
         my ($id, $kind, $environment, $rest) = unpack 'xNCN/aa*', $frame;
         my %env = (
@@ -222,13 +222,13 @@ sub _serve {
             $link->{current} = $self->{blocking} ? $id : undef;
             $env{'psgix.informational'} = $self->{blocking} ? $link->{inform_current} : $link->informer($id);
         }
-        my ($answer, $headers, $body);
+        my ($response, $headers, $body);
         my $returned = eval {
             Greenroom::Input::add($self, \%env, $kind, $rest) if $rest ne '';
-            $answer = $app->(\%env);
-            if ($plain && ref $answer eq 'ARRAY' && @$answer == 3 && $STATUS{ $answer->[0] }
-                && ref($headers = $answer->[1]) eq 'ARRAY' && @$headers % 2 == 0
-                && ref($body = $answer->[2]) eq 'ARRAY')
+            $response = $app->(\%env);
+            if ($plain && ref $response eq 'ARRAY' && @$response == 3 && $STATUS{ $response->[0] }
+                && ref($headers = $response->[1]) eq 'ARRAY' && @$headers % 2 == 0
+                && ref($body = $response->[2]) eq 'ARRAY')
             {
                 my $separators = @$headers && $#$headers;
                 $headers = join "\0", @$headers;
@@ -246,7 +246,7 @@ sub _serve {
         if ($returned && defined $body) {
             my $busy = ($now - $before) * 1e6;
             $link->{out} .= pack('NCNNnN', 15 + length $body, 114, $id, $busy > 0 ? $busy : 0,
-                $answer->[0], length $headers) . $body;
+                $response->[0], length $headers) . $body;
             if ($env{'psgix.harakiri.commit'}
                 || ref $env{'psgix.cleanup.handlers'} eq 'ARRAY' && @{ $env{'psgix.cleanup.handlers'} })
             {
@@ -255,12 +255,12 @@ sub _serve {
             }
         }
         else {
-            $self->_settle($link, $id, \%env, $before, $plain, $kind, $returned ? $answer : undef, $returned ? undef : $@);
+            $self->_settle($link, $id, \%env, $before, $plain, $kind, $returned ? $response : undef, $returned ? undef : $@);
             $now = Time::HiRes::time();
         }
         $self->{slow} = SLOW_REMEMBERED if $now - $before > SLICE_SECONDS;
         last if $now > $until;
-        $link->flush if $self->{slow} > 0 && $self->{slow}-- || ++$answers % FLUSH_ANSWERS == 0;
+        $link->flush if $self->{slow} > 0 && $self->{slow}-- || ++$responses % FLUSH_RESPONSES == 0;
         $before = $now;
     }
     $link->flush;
@@ -269,15 +269,15 @@ sub _serve {
 
 # Handles every response that is not complete at once.
 sub _settle {
-    my ($self, $link, $id, $env, $began, $plain, $kind, $answer, $error) = @_;
+    my ($self, $link, $id, $env, $began, $plain, $kind, $response, $error) = @_;
     my $request = Greenroom::Request->new(
         link => $link, id => $id, env => $env, began => $began, io => $kind == 2,
         head => !$plain && $kind != 2,
         name => _name($env),
     );
     if    (defined $error)        { $request->fail($error) }
-    elsif (ref $answer eq 'CODE') { $request->attempt($answer, $request->responder, _socket($env)) }
-    else                          { $request->attempt($request->responder, $answer) }
+    elsif (ref $response eq 'CODE') { $request->attempt($response, $request->responder, _socket($env)) }
+    else                          { $request->attempt($request->responder, $response) }
     return if $request->{ended};
     if ($self->{blocking}) {
         my $name = Greenroom::Loop::found();
@@ -345,7 +345,7 @@ __END__
 
 =head1 NAME
 
-Greenroom::Worker - answers the requests that Greenroom's front hands over
+Greenroom::Worker - serves the requests that Greenroom's front hands over
 
 =head1 SYNOPSIS
 

@@ -40,7 +40,7 @@ Greenroom::Writer - what a PSGI application writes a streamed body to
 Sends a piece. Returns true, or false once the client has left. Where nothing but this worker runs, it
 waits while the client is behind, and dies with C<the client has left> if that is so. In an
 event-driven application it never waits: what the client does not take yet is kept, up to 8 MiB; the
-answer that goes beyond is broken off. Dies if a character is no byte.
+response that goes beyond is broken off. Dies if a character is no byte.
 
 =item poll_cb($callback)
 
@@ -49,7 +49,7 @@ writer is closed; when the client leaves, a last time.
 
 =item close
 
-Ends the body. A writer that is destroyed without C<close> breaks its answer off.
+Ends the body. A writer that is destroyed without C<close> breaks its response off.
 
 =back
 

@@ -79,7 +79,7 @@ sub logged {
 sub worker {
     my ($self) = @_;
     my $worker = $self->unready_worker;
-    ($worker->{answer_type}, $worker->{mode}) = $worker->{control}->next;
+    ($worker->{response_type}, $worker->{mode}) = $worker->{control}->next;
     return $worker;
 }
 

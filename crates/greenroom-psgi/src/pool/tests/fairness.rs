@@ -210,7 +210,7 @@ async fn who_leaves_with_a_run_in_hand_is_charged_nothing_for_it() {
     let client = Client::named("leaving");
     let route = Route::default();
     assert_eq!(send(&pool), Some(0));
-    answer(&pool, 0, 5_000 * MS);
+    respond(&pool, 0, 5_000 * MS);
     for _ in 0..3 {
         let Admission::Run(run) = pool.acquire(Origin { route, client }) else {
             panic!("the worker is idle")

@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flood_is_one_turn_ahead_of_a_newcomer() {
+    fn a_flood_is_one_turn_ahead_of_a_new_client() {
         let mut turns = Turns::default();
         for _ in 0..50 {
             assert_eq!(turns.wait_new(Some(owner(1)), "flood", 100), None);

@@ -18,8 +18,8 @@ pub enum Pressure {
     /// Ready work is served soon enough.
     #[default]
     None,
-    /// Ready work waits for more thanlf of [`loop_lag_max`](crate::Limits::loop_lag_max), and has
-    /// done so for some time.
+    /// Ready work waits for more than half of [`loop_lag_max`](crate::Limits::loop_lag_max), and
+    /// has done so for some time.
     Raised,
     /// Ready work waits for more than [`loop_lag_max`](crate::Limits::loop_lag_max), and has done
     /// so for some time.

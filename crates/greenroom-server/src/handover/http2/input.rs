@@ -3,7 +3,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Waker;
 
-use super::io::Seen;
+use super::seen::Seen;
 use crate::body::Intake;
 use crate::memory::Memory;
 

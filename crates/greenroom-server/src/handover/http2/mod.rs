@@ -7,6 +7,7 @@ mod frames;
 mod input;
 mod io;
 mod owed;
+mod seen;
 mod streams;
 
 use std::future::poll_fn;
@@ -25,10 +26,11 @@ use crate::app::App;
 use crate::drain::Phase;
 use crate::event_loop::{Loop, NEVER, Notice, Permit, Tick, tick_after};
 use input::{INPUT_BYTES_MAX, Input};
-use io::{Noted, Seen};
+use io::Noted;
 use owed::Obstacle;
 #[cfg(feature = "http3")]
 pub(super) use owed::Owed;
+use seen::Seen;
 use streams::STREAM_BYTES_MAX;
 pub(super) use streams::{Stream, Streams};
 

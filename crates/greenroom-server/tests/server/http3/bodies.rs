@@ -30,12 +30,12 @@ async fn bodies_go_both_ways_with_their_trailers() {
         // What comes back before all is sent fits into the windows.
         let body = body.slice(..200_000);
         let request = Request::post(uri("/echo")).body(body.clone()).unwrap();
-        let answer = client.ask(request).await;
-        assert_eq!(answer.body, body);
+        let response = client.ask(request).await;
+        assert_eq!(response.body, body);
         let request = Request::get(uri("/trailers")).body(Bytes::new()).unwrap();
-        let answer = client.ask(request).await;
-        assert_eq!(answer.text(), "content");
-        assert_eq!(answer.trailers.unwrap()["checksum"], "17");
+        let response = client.ask(request).await;
+        assert_eq!(response.text(), "content");
+        assert_eq!(response.trailers.unwrap()["checksum"], "17");
         // Trailers of a request go the other way.
         let mut stream = client
             .begin(Request::post(uri("/echo")).body(()).unwrap())
@@ -46,9 +46,9 @@ async fn bodies_go_both_ways_with_their_trailers() {
         stream.send_data(Bytes::from("abc")).await.unwrap();
         stream.send_trailers(trailers).await.unwrap();
         stream.finish().await.unwrap();
-        let answer = receive(&mut stream).await.unwrap();
-        assert_eq!(answer.text(), "abc");
-        assert_eq!(answer.trailers.unwrap()["sum"], "3");
+        let response = receive(&mut stream).await.unwrap();
+        assert_eq!(response.text(), "abc");
+        assert_eq!(response.trailers.unwrap()["sum"], "3");
     })
     .await;
 }
@@ -61,10 +61,10 @@ async fn a_response_to_head_has_the_length_and_no_content() {
         let mut request = Request::new(Bytes::new());
         *request.method_mut() = Method::HEAD;
         *request.uri_mut() = uri("/12345").parse().unwrap();
-        let answer = client.ask(request).await;
-        assert_eq!(answer.head.headers()["content-length"], "6");
-        assert!(answer.head.headers().contains_key("date"));
-        assert!(answer.body.is_empty());
+        let response = client.ask(request).await;
+        assert_eq!(response.head.headers()["content-length"], "6");
+        assert!(response.head.headers().contains_key("date"));
+        assert!(response.body.is_empty());
     })
     .await;
 }
@@ -112,13 +112,13 @@ async fn a_body_over_the_cap_is_413_and_one_that_is_slow_408() {
         // One that is refused need not be sent as a whole.
         let head = Request::post(uri("/measure")).header("content-length", 1_000_001);
         let mut stream = client.begin(head.body(()).unwrap()).await.unwrap();
-        let answer = receive(&mut stream).await.unwrap();
-        assert_eq!(answer.head.status(), 413);
+        let response = receive(&mut stream).await.unwrap();
+        assert_eq!(response.head.status(), 413);
         let since = Instant::now();
         let head = Request::post(uri("/measure")).body(()).unwrap();
         let mut stream = client.begin(head).await.unwrap();
-        let answer = receive(&mut stream).await.unwrap();
-        assert_eq!(answer.head.status(), 408);
+        let response = receive(&mut stream).await.unwrap();
+        assert_eq!(response.head.status(), 408);
         assert_elapsed(since, 10 * SECOND);
         assert_eq!(client.get("/still").await.1, "/still");
     })
@@ -133,8 +133,8 @@ async fn rfc9114_4_1_2_a_body_that_is_not_as_long_as_its_head_says_is_malformed(
         for body in ["four", "sixsix"] {
             let head = Request::post(uri("/measure")).header("content-length", 5);
             let request = head.body(Bytes::from(body)).unwrap();
-            let answer = client.ask(request).await;
-            assert_eq!(answer.head.status(), 400, "{body}");
+            let response = client.ask(request).await;
+            assert_eq!(response.head.status(), 400, "{body}");
         }
     })
     .await;

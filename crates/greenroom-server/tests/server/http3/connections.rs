@@ -156,8 +156,8 @@ async fn without_memory_requests_are_declined_with_503() {
         while client.get("/first").await.0 != 503 {}
         stream.send_data(Bytes::from("content")).await.unwrap();
         stream.finish().await.unwrap();
-        let answer = super::rig::receive(&mut stream).await.unwrap();
-        assert_eq!(answer.text(), "7");
+        let response = super::rig::receive(&mut stream).await.unwrap();
+        assert_eq!(response.text(), "7");
         while client.get("/after").await.0 != 200 {}
     })
     .await;
@@ -215,8 +215,8 @@ async fn responses_over_tcp_tell_of_http_3_and_over_quic_they_do_not() {
         }
         let client = server.connect().await;
         let request = Request::get(uri("/")).body(Bytes::new()).unwrap();
-        let answer = client.ask(request).await;
-        assert!(!answer.head.headers().contains_key("alt-svc"));
+        let response = client.ask(request).await;
+        assert!(!response.head.headers().contains_key("alt-svc"));
     })
     .await;
 }
@@ -262,8 +262,8 @@ async fn two_loops_share_the_connections() {
     within(async {
         let server = Rig::with(app(handler), |builder| builder.loops(2.try_into().unwrap()));
         let clients = join_all((0..6).map(|_| server.connect())).await;
-        let answers = join_all(clients.iter().map(|client| client.get("/both"))).await;
-        assert!(answers.iter().all(|(_, body)| body == "/both"));
+        let responses = join_all(clients.iter().map(|client| client.get("/both"))).await;
+        assert!(responses.iter().all(|(_, body)| body == "/both"));
         tokio::time::timeout(Duration::from_mins(1), async {
             while server
                 .handle

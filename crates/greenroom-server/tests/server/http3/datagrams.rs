@@ -73,9 +73,9 @@ async fn rfc9000_8_1_2_who_comes_when_many_handshakes_are_open_has_to_show_its_a
         let mut strangers = Vec::new();
         for number in 0..70 {
             let socket = send(&initial().await, server.address).await;
-            let mut answer = vec![0; 2_000];
-            let (length, _) = socket.recv_from(&mut answer).await.unwrap();
-            let is_retry = packet_type(&answer[..length]) == RETRY;
+            let mut response = vec![0; 2_000];
+            let (length, _) = socket.recv_from(&mut response).await.unwrap();
+            let is_retry = packet_type(&response[..length]) == RETRY;
             assert_eq!(is_retry, number >= 64, "{number}");
             strangers.push(socket);
         }

@@ -116,8 +116,8 @@ async fn rfc9114_4_2_fields_of_connections_are_refused() {
         ] {
             let request = Request::get(uri("/")).header(name, value);
             let request = request.body(Bytes::new()).unwrap();
-            let answer = client.ask(request).await;
-            assert_eq!(answer.head.status(), 400, "{name}");
+            let response = client.ask(request).await;
+            assert_eq!(response.head.status(), 400, "{name}");
         }
         let request = Request::get(uri("/ok")).header("te", "trailers");
         let request = request.body(Bytes::new()).unwrap();

@@ -24,8 +24,8 @@ async fn a_drain_finishes_streams_and_takes_no_more() {
         let error = client.try_ask(late).await.err();
         let error = error.expect("the GOAWAY was read").to_string();
         assert!(error.contains("closing"), "{error}");
-        let answer = receive(&mut stream).await.unwrap();
-        assert_eq!(answer.text(), "done");
+        let response = receive(&mut stream).await.unwrap();
+        assert_eq!(response.text(), "done");
         assert_elapsed(since, 4 * SECOND);
         assert!(client.driver.await.unwrap().is_h3_no_error());
         assert!(server.ended().await.aborted.is_empty());

@@ -9,7 +9,7 @@ use greenroom_server::{Address, App, DrainReport, Error, Handle, Limits, Server,
 use h3::client::{RequestStream, SendRequest};
 use h3::error::{ConnectionError, StreamError};
 use h3_quinn::{BidiStream, OpenStreams};
-use http::{HeaderMap, Request, Response, StatusCode};
+use http::{HeaderMap, Request, StatusCode};
 use quinn::crypto::rustls::QuicClientConfig;
 use quinn::{ClientConfig, Endpoint, TransportConfig};
 use tokio::task::{JoinHandle, spawn_local};
@@ -116,7 +116,7 @@ impl Client {
     }
 
     /// Sends a request whole, and receives its response whole.
-    pub(super) async fn try_ask(&self, request: Request<Bytes>) -> Result<Answer, StreamError> {
+    pub(super) async fn try_ask(&self, request: Request<Bytes>) -> Result<Response, StreamError> {
         let (head, body) = request.into_parts();
         let mut stream = self.begin(Request::from_parts(head, ())).await?;
         if !body.is_empty() {
@@ -127,20 +127,20 @@ impl Client {
     }
 
     /// The same, and it cannot fail.
-    pub(super) async fn ask(&self, request: Request<Bytes>) -> Answer {
+    pub(super) async fn ask(&self, request: Request<Bytes>) -> Response {
         Box::pin(self.try_ask(request)).await.unwrap()
     }
 
     pub(super) async fn post(&self, path: &str, body: impl Into<Bytes>) -> (StatusCode, String) {
         let request = Request::post(uri(path)).body(body.into()).unwrap();
-        let answer = self.ask(request).await;
-        (answer.head.status(), answer.text())
+        let response = self.ask(request).await;
+        (response.head.status(), response.text())
     }
 
     pub(super) async fn get(&self, path: &str) -> (StatusCode, String) {
         let request = Request::get(uri(path)).body(Bytes::new()).unwrap();
-        let answer = self.ask(request).await;
-        (answer.head.status(), answer.text())
+        let response = self.ask(request).await;
+        (response.head.status(), response.text())
     }
 }
 
@@ -149,20 +149,20 @@ pub(super) fn uri(path: &str) -> String {
 }
 
 /// A response.
-pub(super) struct Answer {
-    pub(super) head: Response<()>,
+pub(super) struct Response {
+    pub(super) head: http::Response<()>,
     pub(super) body: Vec<u8>,
     pub(super) trailers: Option<HeaderMap>,
 }
 
-impl Answer {
+impl Response {
     pub(super) fn text(&self) -> String {
         String::from_utf8(self.body.clone()).unwrap()
     }
 }
 
 /// Receives a response whole.
-pub(super) async fn receive(stream: &mut Stream) -> Result<Answer, StreamError> {
+pub(super) async fn receive(stream: &mut Stream) -> Result<Response, StreamError> {
     let head = stream.recv_response().await?;
     let mut body = Vec::new();
     while let Some(mut data) = stream.recv_data().await? {
@@ -170,7 +170,7 @@ pub(super) async fn receive(stream: &mut Stream) -> Result<Answer, StreamError> 
         body.extend_from_slice(&bytes);
     }
     let trailers = stream.recv_trailers().await?;
-    Ok(Answer {
+    Ok(Response {
         head,
         body,
         trailers,

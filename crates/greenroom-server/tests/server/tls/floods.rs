@@ -83,11 +83,11 @@ async fn handshakes_beyond_the_limit_are_reset() {
             builder.limits(limits).tls(tls().build().unwrap())
         });
         let hello = hello();
-        let mut answered = 0;
+        let mut responses = 0;
         for mut client in at_once(&server, &hello, 30) {
-            answered += usize::from(client.read(&mut [0; 64]).await.is_ok_and(|read| read > 0));
+            responses += usize::from(client.read(&mut [0; 64]).await.is_ok_and(|read| read > 0));
         }
-        assert!((5..30).contains(&answered), "{answered} of 30");
+        assert!((5..30).contains(&responses), "{responses} of 30");
         assert!(connect(&server, &Arc::new(client_config())).await.is_ok());
     })
     .await;

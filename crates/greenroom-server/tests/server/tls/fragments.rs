@@ -183,7 +183,7 @@ async fn a_record_that_is_too_long_is_not_waited_for() {
 }
 
 #[tokio::test]
-async fn a_client_that_takes_leave_is_answered() {
+async fn a_client_that_takes_leave_gets_its_response() {
     within(async {
         let server = Rig::with(app(async |_| Ok(text("hello"))), |builder| {
             builder.tls(tls().build().unwrap())

@@ -67,7 +67,7 @@ async fn clients_without_tls_are_sent_on() {
             ),
         ] {
             client.send(&request).await;
-            let response = client.answer().await;
+            let response = client.response().await;
             assert_eq!(response.status, 308, "{request}");
             assert_eq!(response.field("location"), Some(location));
             assert_eq!(response.text(), "");
@@ -120,7 +120,7 @@ async fn what_cannot_be_sent_on_is_told_so() {
         for request in ["GET / HTTP/1.0\r\n\r\n", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"] {
             let mut client = client(&address).await;
             client.send(request).await;
-            let response = client.answer().await;
+            let response = client.response().await;
             assert_eq!(response.status, 400, "{request}");
             assert!(response.text().contains("https"), "{}", response.text());
         }

@@ -50,14 +50,14 @@ fn main() -> anyhow::Result<()> {
 
 async fn proxy(State(relay): State<Arc<Relay>>) -> Result<Response<Body>, StatusCode> {
     let request = relay.client.get(relay.upstream.clone());
-    let answer = request.send().await.map_err(|_| StatusCode::BAD_GATEWAY)?;
+    let upstream = request.send().await.map_err(|_| StatusCode::BAD_GATEWAY)?;
     let mut response = Response::new(Body::empty());
-    *response.status_mut() = answer.status();
+    *response.status_mut() = upstream.status();
     for name in [header::CONTENT_TYPE, header::CONTENT_LENGTH] {
-        if let Some(value) = answer.headers().get(&name) {
+        if let Some(value) = upstream.headers().get(&name) {
             response.headers_mut().insert(name, value.clone());
         }
     }
-    *response.body_mut() = Body::from_stream(answer.bytes_stream());
+    *response.body_mut() = Body::from_stream(upstream.bytes_stream());
     Ok(response)
 }

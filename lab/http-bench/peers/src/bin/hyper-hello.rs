@@ -13,13 +13,13 @@ use hyper::{Request, Response};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpListener;
 
-type Answer = Result<Response<Full<Bytes>>, Infallible>;
+type Outcome = Result<Response<Full<Bytes>>, Infallible>;
 
 #[derive(Debug, Parser)]
 struct HyperOptions {
     #[command(flatten)]
     common: Options,
-    /// Answer pipelined requests in one write, which hyper leaves off by default
+    /// Respond to pipelined requests in one write, which hyper leaves off by default
     #[arg(long)]
     pipeline_flush: bool,
 }
@@ -41,15 +41,15 @@ fn main() -> anyhow::Result<()> {
     })
 }
 
-async fn serve<F, A>(http: &http1::Builder, listener: TcpListener, answer: F) -> anyhow::Result<()>
+async fn serve<F, A>(http: &http1::Builder, listener: TcpListener, handler: F) -> anyhow::Result<()>
 where
     F: Fn(Request<Incoming>) -> A + Copy + Send + 'static,
-    A: Future<Output = Answer> + Send + 'static,
+    A: Future<Output = Outcome> + Send + 'static,
 {
     loop {
         let (stream, _) = listener.accept().await?;
         stream.set_nodelay(true)?;
-        let connection = http.serve_connection(TokioIo::new(stream), service_fn(answer));
+        let connection = http.serve_connection(TokioIo::new(stream), service_fn(handler));
         tokio::spawn(connection);
     }
 }

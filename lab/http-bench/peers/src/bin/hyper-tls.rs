@@ -62,7 +62,7 @@ async fn serve_tls(
         stream.set_nodelay(true)?;
         let (http, acceptor) = (http.clone(), acceptor.clone());
         tokio::spawn(async move {
-            // A client that does not finish its handshake has no answer to miss.
+            // A client that does not finish its handshake has no response to miss.
             if let Ok(stream) = acceptor.accept(stream).await {
                 connection(&http, stream).await;
             }
@@ -83,11 +83,11 @@ async fn connection<S>(http: &Http, stream: S)
 where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
-    let service = service_fn(answer);
-    // A client that has gone needs no answer.
+    let service = service_fn(respond);
+    // A client that has gone needs no response.
     let _ended = http.serve_connection(TokioIo::new(stream), service).await;
 }
 
-async fn answer(_: Request<Incoming>) -> Result<Response<Full<Bytes>>, Infallible> {
+async fn respond(_: Request<Incoming>) -> Result<Response<Full<Bytes>>, Infallible> {
     Ok(hello())
 }

@@ -2,9 +2,9 @@
 
 use clap::Parser;
 use http_bench_apps::{HELLO, Options, announce, listen};
-use http_bench_peers::{Answer, Server};
+use http_bench_peers::{Response, Server};
 
-/// Pipelined requests answered by one write.
+/// Pipelined requests that get their responses by one write.
 const COPIES: usize = 32;
 
 #[derive(Debug, Parser)]
@@ -28,11 +28,11 @@ fn main() -> anyhow::Result<()> {
     } else {
         ""
     };
-    let answer = format!(
+    let response = format!(
         "HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: {}\r\n\
          date: Sun, 06 Nov 1994 08:49:37 GMT\r\n{connection}\r\n{HELLO}",
         HELLO.len()
     );
-    Server::new(listener, Answer::new(answer.as_bytes(), COPIES), None)?.run()?;
+    Server::new(listener, Response::new(response.as_bytes(), COPIES), None)?.run()?;
     Ok(())
 }

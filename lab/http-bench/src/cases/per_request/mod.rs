@@ -98,7 +98,7 @@ fn measure(contestant: &Contestant, load: Load, context: &Context) -> anyhow::Re
     let before = CpuReading::now(server.pid())?;
     let requests = load.run(&url, context.seconds, context)?;
     let used = before.until(CpuReading::now(server.pid())?);
-    ensure!(requests > 0, "no request was answered");
+    ensure!(requests > 0, "no request got a response");
     Ok(Sample::new(requests, used))
 }
 
@@ -112,7 +112,7 @@ impl Load {
         }
     }
 
-    /// Makes the load; returns the number of requests that were answered.
+    /// Makes the load; returns the number of requests that got their responses.
     fn run(self, url: &str, seconds: u32, context: &Context) -> anyhow::Result<u64> {
         match self {
             Self::Connections => {

@@ -15,7 +15,7 @@ use super::site::{GREENROOM, Running, Site};
 use crate::cases::Context;
 use crate::cases::entry::{Entry, entry_name};
 
-/// Floods, as multiples of the handshakes that the server answers with nothing else to do.
+/// Floods, as multiples of the handshakes that the server finishes with nothing else to do.
 const FACTORS: [u32; 3] = [0, 2, 6];
 /// Requests a second on each of the two open connections.
 const RATE: u32 = 200;
@@ -35,7 +35,7 @@ type StreamOf = fn(&Sample) -> &Stream;
 #[derive(Debug, Serialize)]
 struct Sample {
     load: GreenroomReport,
-    /// Handshakes a second that the server answers with nothing else to do.
+    /// Handshakes a second that the server finishes with nothing else to do.
     capacity: f64,
     flood: Flood,
 }
@@ -76,9 +76,9 @@ fn name(factor: u32) -> String {
 fn notes(context: &Context) -> [String; 3] {
     [
         format!(
-            "medians of {} rounds (least–most) of {} s; {RATE} requests a second by schedule on one \
-             connection without TLS and on one with it, both open {CALM:?} before the flood begins; \
-             p99 from the scheduled time; answered: of those due, with 200 within \
+            "medians of {} rounds (least–most) of {} s; {RATE} requests a second by schedule on \
+             one connection without TLS and on one with it, both open {CALM:?} before the flood \
+             begins; p99 from the scheduled time; answered: of those due, with 200 within \
              {REQUEST_TIMEOUT}",
             context.rounds, context.seconds
         ),
@@ -87,7 +87,7 @@ fn notes(context: &Context) -> [String; 3] {
          would need as much CPU as the server"
             .to_owned(),
         format!(
-            "capacity: handshakes a second that the server answers to {CAPACITY_CLIENTS} such \
+            "capacity: handshakes a second that the server finishes for {CAPACITY_CLIENTS} such \
              clients in closed loops, just before; offered: connections of the flood that were \
              opened, at most {FLOOD_CONNECTIONS_MAX} at once; done: those of which the server's \
              part came; both as multiples of capacity; refused, unanswered: % of those opened"
@@ -182,7 +182,7 @@ impl Sample {
 
 #[expect(clippy::cast_precision_loss, reason = "counts far below 2^52")]
 fn answered(stream: &Stream) -> f64 {
-    PERCENT * stream.answered_with(200) as f64 / stream.requests().due.max(1) as f64
+    PERCENT * stream.with_status(200) as f64 / stream.requests().due.max(1) as f64
 }
 
 fn p99_ms(stream: &Stream) -> f64 {

@@ -33,7 +33,7 @@ impl Load {
         }
     }
 
-    /// Makes the load; returns the number of requests that were answered.
+    /// Makes the load; returns the number of requests that got their responses.
     fn run(self, server: &Running, seconds: u32, context: &Context) -> anyhow::Result<u64> {
         let url = match self {
             Self::Plain => server.http(),

@@ -57,8 +57,8 @@ impl Many {
         let streams = || reports.iter().map(|report| &report.streams()[0]);
         let sum = |count: fn(&Stream) -> u64| streams().map(count).sum::<u64>();
         let most = |values: &mut dyn Iterator<Item = f64>| values.fold(0.0, f64::max);
-        let answered = sum(|stream| stream.answered_with(200));
-        let refused = sum(|stream| stream.answered_with(503));
+        let answered = sum(|stream| stream.with_status(200));
+        let refused = sum(|stream| stream.with_status(503));
         let longest_ms = most(&mut streams().map(|stream| stream.latency().max_ms));
         Self {
             requests,
@@ -70,8 +70,8 @@ impl Many {
         }
     }
 
-    /// All that was not answered with 200.
-    pub(super) fn not_answered(&self) -> u64 {
+    /// All that did not get 200.
+    pub(super) fn other_than_200(&self) -> u64 {
         self.refused + self.failed
     }
 

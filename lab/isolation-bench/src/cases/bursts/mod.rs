@@ -100,8 +100,7 @@ fn notes(rounds: usize, left_out: Vec<String>) -> Vec<String> {
                 {COMPUTATIONS} addresses, each with {} s of patience",
             COMPUTATIONS_TIMEOUT.as_secs()
         ),
-        "refused or failed: all that was not answered with 200; judged by the worst round"
-            .to_owned(),
+        "refused or failed: all that did not get 200; judged by the worst round".to_owned(),
     ];
     if !is_installed("ab") {
         notes.push(

@@ -99,7 +99,7 @@ pub(super) fn verdicts(rows: &[Row<Sample>]) -> Vec<Verdict> {
     };
     let mut verdicts = Vec::new();
     for (index, requests) in MANY.into_iter().enumerate() {
-        let measured = most(&|sample| Some(sample.many[index].not_answered()));
+        let measured = most(&|sample| Some(sample.many[index].other_than_200()));
         verdicts.push(none(format!("{requests} at once"), measured));
     }
     let refused = most(&|sample| sample.busy.map(|busy| busy.refused));

@@ -79,15 +79,15 @@ impl Flood {
         let left = capacity.left_beside(generator_cores, context.cores);
         Self {
             offered_per_second: offered,
-            hello_answered_percent: percent(hello.answered_with(200), hello.requests().due),
+            hello_answered_percent: percent(hello.with_status(200), hello.requests().due),
             hello_p50_ms: hello.latency().p50_ms,
             hello_p99_ms: hello.latency().p99_ms,
             goodput: good / offered.min(capacity.per_second),
             goodput_corrected: good / offered.min(left),
             generator_cores,
             accepted_p99_ms: fib.good_latency().p99_ms,
-            refused: fib.answered_with(503),
-            refused_percent: percent(fib.answered_with(503), fib.requests().due),
+            refused: fib.with_status(503),
+            refused_percent: percent(fib.with_status(503), fib.requests().due),
             refused_p99_ms: fib.bad_latency().p99_ms,
             late: None,
             resets: fib.failed(&RESETS),

@@ -43,11 +43,11 @@ fn probe(server: SocketAddr, is_over: &AtomicBool) -> Probes {
         if is_over.load(Ordering::Relaxed) {
             break;
         }
-        if let Ok(answer) = http::get(server, FIB)
-            && answer.status == 503
+        if let Ok(response) = http::get(server, FIB)
+            && response.status == 503
         {
             probes.refused += 1;
-            let seconds = answer.field("Retry-After").map(str::parse::<u64>);
+            let seconds = response.field("Retry-After").map(str::parse::<u64>);
             probes.with_retry_after += u32::from(matches!(seconds, Some(Ok(1..))));
         }
         thread::sleep(PAUSE);

@@ -26,17 +26,21 @@ pub(super) fn notes(context: &Context, rounds: usize, left_out: Vec<String>) -> 
             context.seconds
         ),
         context.note(),
-        "capacity: answers to fib(50000) per second in a closed loop over 4 connections; unloaded: \
-            /hello at 100/s alone".to_owned(),
-        "goodput: fib answered with 200 within 2 s, as a share of the smaller of offered and \
+        "capacity: responses to fib(50000) per second in a closed loop over 4 connections; \
+            unloaded: /hello at 100/s alone"
+            .to_owned(),
+        "goodput: fib responses with 200 within 2 s, as a share of the smaller of offered and \
             capacity; corrected: of the part of the capacity that the generator leaves, (cores - \
-            generator's) / cores".to_owned(),
-        "latencies count from the intended time, what timed out with its 2 s; accepted are answers \
-            with 200, refused those with 503; Retry-After: refused single requests in the midst of \
-            it that were told when to come back; late: let in, and dropped when their turn came \
-            too late, as the server itself counts".to_owned(),
-        "goals are judged by the medians; answers, resets and time-outs by the worst \
-            round".to_owned(),
+            generator's) / cores"
+            .to_owned(),
+        "latencies count from the intended time, what timed out with its 2 s; accepted are \
+            responses with 200, refused those with 503; Retry-After: refused single requests in \
+            the midst of it that were told when to come back; late: let in, and dropped when their \
+            turn came too late, as the server itself counts"
+            .to_owned(),
+        "goals are judged by the medians; responses, resets and time-outs by the worst \
+            round"
+            .to_owned(),
     ];
     notes.extend(left_out);
     notes

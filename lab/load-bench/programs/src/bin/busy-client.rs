@@ -11,7 +11,7 @@ use anyhow::{Context, ensure};
 use clap::Parser;
 use serde_json::json;
 
-const ANSWER_BYTES_MAX: usize = 4096;
+const RESPONSE_BYTES_MAX: usize = 4096;
 /// The longest wait; after a longer one the server has died.
 const WAIT_MAX: Duration = Duration::from_secs(5);
 
@@ -38,7 +38,7 @@ struct Options {
 fn main() -> anyhow::Result<()> {
     let options = Options::parse();
     let mut client = Client::connect(&options)?;
-    let answer_bytes = client.exchange()?.1;
+    let response_bytes = client.exchange()?.1;
     let mut latencies = Vec::new();
     let begun = Instant::now();
     for index in 0..options.rate * options.seconds {
@@ -46,8 +46,8 @@ fn main() -> anyhow::Result<()> {
         while Instant::now() < due {}
         let (latency, bytes) = client.exchange()?;
         ensure!(
-            bytes == answer_bytes,
-            "an answer of {bytes} bytes in one read, after one of {answer_bytes}"
+            bytes == response_bytes,
+            "a response of {bytes} bytes in one read, after one of {response_bytes}"
         );
         latencies.push(latency);
     }
@@ -70,7 +70,7 @@ fn micros(time: Duration) -> f64 {
 struct Client {
     stream: TcpStream,
     request: Vec<u8>,
-    answer: [u8; ANSWER_BYTES_MAX],
+    response: [u8; RESPONSE_BYTES_MAX],
 }
 
 impl Client {
@@ -80,11 +80,11 @@ impl Client {
         stream.set_nodelay(true)?;
         stream.set_nonblocking(true)?;
         let request = format!("GET {path} HTTP/1.1\r\nHost: {server}\r\n\r\n").into_bytes();
-        let answer = [0; ANSWER_BYTES_MAX];
+        let response = [0; RESPONSE_BYTES_MAX];
         Ok(Self {
             stream,
             request,
-            answer,
+            response,
         })
     }
 
@@ -93,14 +93,14 @@ impl Client {
         let sent = Instant::now();
         self.stream.write_all(&self.request).context("write")?;
         loop {
-            match self.stream.read(&mut self.answer) {
+            match self.stream.read(&mut self.response) {
                 Ok(bytes) => {
                     let latency = sent.elapsed();
                     ensure!(bytes > 0, "the server closed the connection");
                     return Ok((latency, bytes));
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    ensure!(sent.elapsed() < WAIT_MAX, "no answer in {WAIT_MAX:?}");
+                    ensure!(sent.elapsed() < WAIT_MAX, "no response in {WAIT_MAX:?}");
                 }
                 Err(error) => return Err(error).context("read"),
             }

@@ -181,7 +181,7 @@ impl Sample {
     #[expect(clippy::cast_precision_loss, reason = "counts far below 2^52")]
     fn of(report: &GreenroomReport, used: FamilyTime) -> anyhow::Result<Self> {
         let answered = report.good();
-        ensure!(answered > 0, "no request was answered");
+        ensure!(answered > 0, "no request got a response");
         let each_us = 1e6 / answered as f64;
         let total = used.total().as_secs_f64();
         Ok(Self {

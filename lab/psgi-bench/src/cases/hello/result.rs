@@ -16,7 +16,7 @@ pub(super) fn tell(spec: &Spec, rows: &[Row<Sample>], line_up: &LineUp, rounds: 
             "medians of {rounds} rounds (least–most), a fresh server each; x: within the round; \
              load by greenroom bench"
         ),
-        "CPU: of all processes of the server, over the requests that were answered; \
+        "CPU: of all processes of the server, over the requests that got their responses; \
          first: of it, the process that was started (Greenroom's front, a prefork \
          server's master); longest: also of those whose connection had to wait until \
          the load ended"

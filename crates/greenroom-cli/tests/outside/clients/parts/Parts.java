@@ -6,22 +6,22 @@ import java.net.http.HttpResponse.BodyHandler;
 import java.net.http.HttpResponse.BodyHandlers;
 import java.time.Duration;
 
-/** Java's HttpClient, reading an answer part by part. It offers an upgrade to HTTP/2 at first. */
+/** Java's HttpClient, reading a response part by part. It offers an upgrade to HTTP/2 at first. */
 class Parts {
     static final HttpClient CLIENT = HttpClient.newHttpClient();
 
     public static void main(String[] arguments) throws Exception {
         String base = arguments[0];
-        try (InputStream answer = get(base + "/parts", BodyHandlers.ofInputStream())) {
+        try (InputStream response = get(base + "/parts", BodyHandlers.ofInputStream())) {
             for (int number = 1; number < arguments.length; number++) {
                 int length = Integer.parseInt(arguments[number]);
                 String part = String.valueOf((char) ('a' + number - 1)).repeat(length);
-                if (!new String(answer.readNBytes(length)).equals(part)) {
+                if (!new String(response.readNBytes(length)).equals(part)) {
                     throw new AssertionError("part " + number + " is another");
                 }
                 get(base + "/next", BodyHandlers.discarding());
             }
-            if (answer.read() != -1) {
+            if (response.read() != -1) {
                 throw new AssertionError("something is behind the last part");
             }
         }

@@ -1,4 +1,4 @@
-// Go's net/http, reading an answer part by part.
+// Go's net/http, reading a response part by part.
 package main
 
 import (
@@ -16,20 +16,20 @@ var client = http.Client{Timeout: 20 * time.Second}
 func main() {
 	log.SetFlags(0)
 	base := os.Args[1]
-	answer := get(base + "/parts")
-	defer answer.Body.Close()
+	response := get(base + "/parts")
+	defer response.Body.Close()
 	for number, argument := range os.Args[2:] {
 		length, err := strconv.Atoi(argument)
 		check(err)
 		found := make([]byte, length)
-		_, err = io.ReadFull(answer.Body, found)
+		_, err = io.ReadFull(response.Body, found)
 		check(err)
 		if !bytes.Equal(found, bytes.Repeat([]byte{'a' + byte(number)}, length)) {
 			log.Fatalf("part %d is another", number)
 		}
 		get(base + "/next").Body.Close()
 	}
-	rest, err := io.ReadAll(answer.Body)
+	rest, err := io.ReadAll(response.Body)
 	check(err)
 	if len(rest) > 0 {
 		log.Fatalf("%q behind the last part", rest)
@@ -37,9 +37,9 @@ func main() {
 }
 
 func get(url string) *http.Response {
-	answer, err := client.Get(url)
+	response, err := client.Get(url)
 	check(err)
-	return answer
+	return response
 }
 
 func check(err error) {

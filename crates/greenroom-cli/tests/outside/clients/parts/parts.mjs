@@ -1,4 +1,4 @@
-// Node's fetch and its http, reading an answer part by part.
+// Node's fetch and its http, reading a response part by part.
 
 import assert from 'node:assert/strict'
 import http from 'node:http'

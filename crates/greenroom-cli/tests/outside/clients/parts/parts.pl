@@ -1,4 +1,4 @@
-# Perl's LWP and HTTP::Tiny, reading an answer part by part.
+# Perl's LWP and HTTP::Tiny, reading a response part by part.
 
 use strict;
 use warnings;
@@ -8,7 +8,7 @@ use LWP::UserAgent;
 
 my ($base, @lengths) = @ARGV;
 
-# What takes the pieces of an answer, and what sees to it that they were all.
+# What takes the pieces of a response, and what sees to it that they were all.
 sub reader {
     my ($number, $found) = (0, '');
     my $take = sub {
@@ -24,9 +24,9 @@ sub reader {
 
 my ($take, $end) = reader();
 my $agent = LWP::UserAgent->new(timeout => 20);
-my $answer = $agent->get("$base/parts", ':content_cb' => sub { $take->(shift) });
-die $answer->header('X-Died') if $answer->header('X-Died');
-die $answer->status_line if !$answer->is_success;
+my $response = $agent->get("$base/parts", ':content_cb' => sub { $take->(shift) });
+die $response->header('X-Died') if $response->header('X-Died');
+die $response->status_line if !$response->is_success;
 $end->();
 
 ($take, $end) = reader();

@@ -7,8 +7,8 @@ from parts import BASE, TIMEOUT, check, parts
 session = requests.Session()
 session.trust_env = False
 
-with session.get(f"{BASE}/parts", stream=True, timeout=TIMEOUT) as answer:
-    pieces = answer.iter_content(chunk_size=None)
+with session.get(f"{BASE}/parts", stream=True, timeout=TIMEOUT) as response:
+    pieces = response.iter_content(chunk_size=None)
     for part in parts():
         found = b""
         while len(found) < len(part):

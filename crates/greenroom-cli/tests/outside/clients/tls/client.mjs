@@ -66,5 +66,5 @@ for (const version of ["TLSv1.2", "TLSv1.3"]) {
 }
 
 // Its roots come by NODE_EXTRA_CA_CERTS.
-const answer = await fetch(`${base}/upload`, { method: "POST", body: BODY });
-assert.deepEqual(await answer.json(), RECEIPT);
+const response = await fetch(`${base}/upload`, { method: "POST", body: BODY });
+assert.deepEqual(await response.json(), RECEIPT);

@@ -39,9 +39,9 @@ sub parts {
 my %trust = (SSL_ca_file => $roots);
 my $agent = LWP::UserAgent->new(timeout => 60, keep_alive => 1, ssl_opts => \%trust);
 my $content = sub {
-    my $answer = shift;
-    die $answer->status_line if !$answer->is_success;
-    return $answer->content;
+    my $response = shift;
+    die $response->status_line if !$response->is_success;
+    return $response->content;
 };
 visit(
     sub { $content->($agent->get(shift)) },
@@ -56,9 +56,9 @@ visit(
 
 my $tiny = HTTP::Tiny->new(timeout => 60, verify_SSL => 1, SSL_options => \%trust);
 my $said = sub {
-    my $answer = shift;
-    die "$answer->{status} $answer->{content}" if !$answer->{success};
-    return $answer->{content};
+    my $response = shift;
+    die "$response->{status} $response->{content}" if !$response->{success};
+    return $response->{content};
 };
 visit(
     sub { $said->($tiny->get(shift)) },

@@ -337,7 +337,7 @@ open_case("ccs_behind_the_handshake", alerts(UNEXPECTED) | ENDED, repeat(1, CCS,
 
 
 @case({"closed"})
-def close_notify_is_answered():
+def close_notify_gets_its_reply():
     client = shake()
     if get(client) != "served":
         return "no response"

@@ -139,7 +139,7 @@ def take(connection, length):
 
 
 def outcome(connection):
-    """What the server answers to a first message."""
+    """What the server responds to a first message."""
     try:
         while True:
             typ, _, length = struct.unpack(">BHH", take(connection, 5))

@@ -20,7 +20,7 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 const CONNECTION_TIMEOUT: Duration = Duration::from_secs(5);
-const ANSWER_BYTES_MAX: u64 = 16 * 1024;
+const RESPONSE_BYTES_MAX: u64 = 16 * 1024;
 
 #[derive(Debug, Parser)]
 struct Options {
@@ -88,7 +88,7 @@ impl Client {
         while Instant::now() < until {
             let connection = timeout(CONNECTION_TIMEOUT, self.connection()).await;
             let outcome = connection
-                .context("no answer in time")
+                .context("no response in time")
                 .and_then(|done| done);
             let mut counts = self.counts.borrow_mut();
             match outcome {
@@ -111,18 +111,18 @@ impl Client {
         let name = server_name(target);
         let mut stream = self.connector.connect(name, stream).await?;
         stream.write_all(&self.request).await.context("write")?;
-        let mut answer = Vec::new();
+        let mut response = Vec::new();
         let read = (&mut stream)
-            .take(ANSWER_BYTES_MAX)
-            .read_to_end(&mut answer)
+            .take(RESPONSE_BYTES_MAX)
+            .read_to_end(&mut response)
             .await;
         match read {
             Ok(_) => {}
-            // The answer's length tells whether it is whole.
+            // The response's length tells whether it is whole.
             Err(error) if error.kind() == ErrorKind::UnexpectedEof => {}
             Err(error) => bail!("read: {error}"),
         }
-        response::check(&answer)?;
+        response::check(&response)?;
         Ok(stream)
     }
 }

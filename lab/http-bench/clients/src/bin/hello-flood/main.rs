@@ -16,7 +16,7 @@ use tokio::task::{JoinSet, LocalSet};
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 
 /// Time that a connection is waited for, from its begin.
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(2);
 /// Time between two looks at the schedule.
 const TICK: Duration = Duration::from_millis(1);
 const PART_BYTES_MAX: usize = 4 * 1024;
@@ -50,7 +50,7 @@ struct All {
 }
 
 enum Outcome {
-    Answered,
+    Responded,
     Refused,
 }
 
@@ -122,10 +122,10 @@ impl All {
 
     async fn connection(&self) {
         self.flood.borrow_mut().opened += 1;
-        let outcome = timeout(ANSWER_TIMEOUT, self.exchange()).await;
+        let outcome = timeout(RESPONSE_TIMEOUT, self.exchange()).await;
         let mut flood = self.flood.borrow_mut();
         *match outcome {
-            Ok(Ok(Outcome::Answered)) => &mut flood.answered,
+            Ok(Ok(Outcome::Responded)) => &mut flood.answered,
             Ok(Ok(Outcome::Refused) | Err(_)) => &mut flood.refused,
             Err(_) => &mut flood.unanswered,
         } += 1;
@@ -139,7 +139,7 @@ impl All {
         let mut part = [0; PART_BYTES_MAX];
         let read = stream.read(&mut part).await?;
         Ok(if part[..read].first() == Some(&HANDSHAKE) {
-            Outcome::Answered
+            Outcome::Responded
         } else {
             Outcome::Refused
         })

@@ -14,7 +14,7 @@ use rustls::{ClientConfig, ClientConnection, Stream};
 
 use http_bench_clients::{Offer, Target, response, server_name};
 
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Parser)]
 struct Options {
@@ -61,7 +61,7 @@ fn open(target: &Target, tls: &Arc<ClientConfig>, source: Ipv4Addr) -> anyhow::R
         .with_context(|| format!("no port left on {source}"))?;
     connect(&socket, &target.address).context("connect")?;
     let mut stream = TcpStream::from(socket);
-    stream.set_read_timeout(Some(ANSWER_TIMEOUT))?;
+    stream.set_read_timeout(Some(RESPONSE_TIMEOUT))?;
     // Else the request waits until the end of the handshake is acknowledged, 40 ms later.
     stream.set_nodelay(true)?;
     if target.is_tls {

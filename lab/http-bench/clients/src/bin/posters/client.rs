@@ -15,7 +15,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::All;
 
-const ANSWER_BYTES_MAX: usize = 16 * 1024;
+const RESPONSE_BYTES_MAX: usize = 16 * 1024;
 
 pub(crate) struct Client {
     all: Rc<All>,
@@ -35,7 +35,7 @@ impl Drop for Client {
 
 /// The end of an exchange.
 enum Exchange {
-    Answered(response::Head),
+    Responded(response::Head),
     Ended(Outcome),
 }
 
@@ -56,7 +56,7 @@ impl Client {
     pub(crate) async fn post(mut self) -> anyhow::Result<Outcome> {
         loop {
             let head = match self.exchange().await? {
-                Exchange::Answered(head) => head,
+                Exchange::Responded(head) => head,
                 Exchange::Ended(outcome) => return Ok(outcome),
             };
             self.count(head);
@@ -117,7 +117,7 @@ impl Client {
             let until = self.all.until.get();
             let read = timeout_at(until, self.stream.read_buf(&mut self.read)).await;
             let Ok(read) = read else {
-                return Ok(Exchange::Ended(Outcome::Unanswered));
+                return Ok(Exchange::Ended(Outcome::NoResponse));
             };
             match read {
                 Ok(0) => return Ok(Exchange::Ended(Outcome::LostByEnd)),
@@ -126,9 +126,9 @@ impl Client {
             }
             match response::head(&self.read)? {
                 Some(head) if head.bytes == self.read.len() => {
-                    return Ok(Exchange::Answered(head));
+                    return Ok(Exchange::Responded(head));
                 }
-                _ => anyhow::ensure!(self.read.len() < ANSWER_BYTES_MAX, "too long an answer"),
+                _ => anyhow::ensure!(self.read.len() < RESPONSE_BYTES_MAX, "too long a response"),
             }
         }
     }
@@ -140,6 +140,6 @@ fn lost(error: &std::io::Error) -> anyhow::Result<Exchange> {
         ErrorKind::ConnectionReset | ErrorKind::BrokenPipe => {
             Ok(Exchange::Ended(Outcome::LostByReset))
         }
-        kind => anyhow::bail!("reading an answer: {kind}"),
+        kind => anyhow::bail!("reading a response: {kind}"),
     }
 }

@@ -18,7 +18,7 @@ my $file = __FILE__ . '.data';
 open my $out, '>:raw', $file or die $!; print {$out} join '', map { chr($_ % 256) } 1 .. 300_000; close $out;
 sub handle { open my $in, $_[0] || '<:raw', $file or die $!; return $in }
 my $text = [ 'Content-Type' => 'text/plain' ];
-my %answer = (
+my %response = (
     list        => sub { [ 200, $text, [ 'hel', 'lo' ] ] },
     nothing     => sub { [ 204, [], [] ] },
     repeated    => sub { [ 200, [ 'Set-Cookie' => 'a', 'Set-Cookie' => 'b' ], [ '' ] ] },
@@ -57,7 +57,7 @@ my %answer = (
     no_handlers => sub { delete $_[0]{'psgix.cleanup.handlers'}; [ 200, $text, [ 'none' ] ] },
     inform      => sub { $_[0]{'psgix.informational'}->(103, [ Link => '</a.css>' ]); [ 200, $text, [ 'informed' ] ] },
 );
-sub { my $env = shift; my ($name) = $env->{PATH_INFO} =~ m{/(.*)}; $answer{$name}->($env) };
+sub { my $env = shift; my ($name) = $env->{PATH_INFO} =~ m{/(.*)}; $response{$name}->($env) };
 APP
 
 my $worker = $front->worker;
@@ -83,7 +83,7 @@ whole('twice', 200, 'once');
 ok $front->logged(qr/GET \/twice: the responder was called twice/), 'it is logged';
 
 for my $case (
-    [ wide => qr/wide character/ ], [ never => qr/without an answer, and no event loop/ ],
+    [ wide => qr/wide character/ ], [ never => qr/without a response, and no event loop/ ],
     [ overloaded => qr/GET \/overloaded: touched/ ],
     [ dies => qr/^ERROR GET \/dies: broken on purpose$/m ], [ dies_object => qr/Some::Error=HASH/ ],
     [ hash => qr/GET \/hash: malformed response: not an array reference/ ], [ undef => qr/GET \/undef: malformed response/ ],
@@ -128,7 +128,7 @@ opened('delayed_file', 0, 300_000, $data);
         is "$reply->{type}$reply->{id}", "d$id" if $reply->{type} ne 'd';
         $body .= $reply->{body};
     }
-    is $worker->get('/list')->{body}, 'hello', 'others are answered while a stream waits for its client';
+    is $worker->get('/list')->{body}, 'hello', 'others get their responses while a stream waits for its client';
     $worker->acknowledge($id, length $body);
     for (my $reply; ($reply = $worker->reply)->{type} eq "d";) { $body .= $reply->{body} }
     ok $body eq $data, 'and all came';

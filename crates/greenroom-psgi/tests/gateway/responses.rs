@@ -4,12 +4,12 @@ use bytes::Bytes;
 use http::{Method, Request, StatusCode};
 use http_body_util::Full;
 
-use crate::rig::{Answer, Rig, ask, text, within};
+use crate::rig::{Response, Rig, ask, text, within};
 
 const APP: &str = r#"
     use strict; use warnings;
     my $path = $0;
-    my %answers = (
+    my %responses = (
         '/short'     => sub {
             [200, ['Content-Type' => 'text/plain', 'X-A' => 1, 'X-A' => 2], ["one ", "two"]]
         },
@@ -35,10 +35,10 @@ const APP: &str = r#"
     sub getline { shift @{ $_[0]{lines} } }
     sub close { }
     package main;
-    sub { my $env = shift; $answers{$env->{PATH_INFO}}->($env) };
+    sub { my $env = shift; $responses{$env->{PATH_INFO}}->($env) };
 "#;
 
-async fn head(rig: &Rig, path: &str) -> Answer {
+async fn head(rig: &Rig, path: &str) -> Response {
     let request = Request::builder().method(Method::HEAD).uri(rig.url(path));
     ask(request.body(Full::<Bytes>::default()).unwrap()).await
 }
@@ -47,12 +47,12 @@ async fn head(rig: &Rig, path: &str) -> Answer {
 async fn lists_of_strings_are_sent_in_one_piece() {
     within(async {
         let rig = Rig::serve(APP).await;
-        let answer = rig.get("/short").await;
-        assert_eq!(answer.status(), StatusCode::OK);
-        assert_eq!(answer.headers()["content-length"], "7");
-        let values: Vec<_> = answer.headers().get_all("x-a").iter().collect();
+        let response = rig.get("/short").await;
+        assert_eq!(response.status(), StatusCode::OK);
+        assert_eq!(response.headers()["content-length"], "7");
+        let values: Vec<_> = response.headers().get_all("x-a").iter().collect();
         assert_eq!(values, ["1", "2"]);
-        assert_eq!(text(&answer), "one two");
+        assert_eq!(text(&response), "one two");
         let long = rig.get("/long").await;
         assert_eq!(long.headers()["content-length"], "3000000");
         assert!(long.body().iter().all(|&byte| byte == b'x') && long.body().len() == 3_000_000);
@@ -65,9 +65,9 @@ async fn lists_of_strings_are_sent_in_one_piece() {
 async fn files_are_sent_from_where_they_stand() {
     within(async {
         let rig = Rig::serve(APP).await;
-        let answer = rig.get("/file").await;
-        assert_eq!(answer.headers()["content-length"], APP.len().to_string());
-        assert_eq!(text(&answer), APP);
+        let response = rig.get("/file").await;
+        assert_eq!(response.headers()["content-length"], APP.len().to_string());
+        assert_eq!(text(&response), APP);
         assert_eq!(text(&rig.get("/rest").await), APP[7..]);
         rig.end().await;
     })
@@ -85,12 +85,12 @@ async fn objects_are_read_line_by_line() {
 }
 
 #[tokio::test]
-async fn an_answer_may_come_by_a_callback() {
+async fn a_response_may_come_by_a_callback() {
     within(async {
         let rig = Rig::serve(APP).await;
-        let answer = rig.get("/delayed").await;
+        let response = rig.get("/delayed").await;
         assert_eq!(
-            (answer.status(), text(&answer)),
+            (response.status(), text(&response)),
             (StatusCode::ACCEPTED, "later".to_owned())
         );
         rig.end().await;
@@ -99,22 +99,22 @@ async fn an_answer_may_come_by_a_callback() {
 }
 
 #[tokio::test]
-async fn answers_without_a_body_have_none() {
+async fn responses_without_a_body_have_none() {
     within(async {
         let rig = Rig::serve(APP).await;
         for (path, status) in [("/empty", 204), ("/unchanged", 304)] {
             let asked = format!("GET {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
-            let answer = rig.exchange(asked.as_bytes()).await;
+            let response = rig.exchange(asked.as_bytes()).await;
             assert!(
-                answer.starts_with(&format!("HTTP/1.1 {status} ")),
-                "{answer}"
+                response.starts_with(&format!("HTTP/1.1 {status} ")),
+                "{response}"
             );
-            assert!(answer.ends_with("\r\n\r\n"), "{answer}");
+            assert!(response.ends_with("\r\n\r\n"), "{response}");
         }
         for path in ["/short", "/long", "/file", "/lines", "/delayed"] {
-            let answer = head(&rig, path).await;
+            let response = head(&rig, path).await;
             assert!(
-                answer.status().is_success() && answer.body().is_empty(),
+                response.status().is_success() && response.body().is_empty(),
                 "{path}"
             );
         }
@@ -135,10 +135,14 @@ async fn what_goes_wrong_is_a_500_and_the_worker_lives_on() {
             "/silent",
             "/no-such-sub",
         ] {
-            let answer = rig.get(path).await;
-            assert_eq!(answer.status(), StatusCode::INTERNAL_SERVER_ERROR, "{path}");
+            let response = rig.get(path).await;
+            assert_eq!(
+                response.status(),
+                StatusCode::INTERNAL_SERVER_ERROR,
+                "{path}"
+            );
             assert!(
-                !text(&answer).contains("purpose"),
+                !text(&response).contains("purpose"),
                 "it tells what is for the log"
             );
         }
@@ -151,7 +155,8 @@ async fn what_goes_wrong_is_a_500_and_the_worker_lives_on() {
 const SPELLED: &str = r#"
     sub {
         [200, ['X-CamelCase' => 1, 'ETag' => '"a"', 'Set-Cookie' => 'a=1',
-            'WWW-Authenticate' => 'Basic', 'set-cookie' => 'b=2', 'x-lower' => 1, 'DNT' => 0], ['spelled']];
+            'WWW-Authenticate' => 'Basic', 'set-cookie' => 'b=2', 'x-lower' => 1,
+            'DNT' => 0], ['spelled']];
     };
 "#;
 
@@ -161,7 +166,7 @@ async fn header_names_keep_their_case() {
         let rig = Rig::serve(SPELLED).await;
         for line in ["GET / HTTP/1.1", "GET / HTTP/1.0"] {
             let ask = format!("{line}\r\nHost: a\r\nConnection: close\r\n\r\n");
-            let answer = rig.exchange(ask.as_bytes()).await;
+            let response = rig.exchange(ask.as_bytes()).await;
             for field in [
                 "X-CamelCase: 1",
                 "ETag: \"a\"",
@@ -172,8 +177,8 @@ async fn header_names_keep_their_case() {
                 "DNT: 0",
             ] {
                 assert!(
-                    answer.contains(&format!("\r\n{field}\r\n")),
-                    "{field}: {answer}"
+                    response.contains(&format!("\r\n{field}\r\n")),
+                    "{field}: {response}"
                 );
             }
         }

@@ -1,14 +1,14 @@
 use http::StatusCode;
 
-/// A message that is not served: the client gets [`Refusal::status`] and the connection closes.
+/// A message that is not served: the client gets [`Rejected::status`] and the connection closes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}")]
-pub struct Refusal {
+pub struct Rejected {
     /// The rule that the message breaks.
     pub reason: Reason,
 }
 
-impl Refusal {
+impl Rejected {
     /// Returns the status that the client gets.
     #[must_use]
     pub fn status(self) -> StatusCode {
@@ -16,7 +16,7 @@ impl Refusal {
     }
 }
 
-impl From<Reason> for Refusal {
+impl From<Reason> for Rejected {
     fn from(reason: Reason) -> Self {
         Self { reason }
     }

@@ -56,10 +56,10 @@ const IN_WORDS: &[&str] = &[
     "body: the reason in words",
 ];
 
-pub(super) const REFUSALS: &[Difference] = &[
+pub(super) const REJECTIONS: &[Difference] = &[
     Difference {
-        title: "A refusal tells why",
-        reason: "A request that the server itself refuses is answered in a line of text, which \
+        title: "A rejection tells why",
+        reason: "A request that the server itself refuses gets a line of text, which \
             names the rule.",
         seen: &[
             Seen {
@@ -73,43 +73,43 @@ pub(super) const REFUSALS: &[Difference] = &[
             },
             Seen {
                 cases: &[
-                    "refusals/101-fields",
-                    "refusals/bad-method",
-                    "refusals/bad-name",
-                    "refusals/carriage-return-only",
-                    "refusals/chunked-and-gzip",
-                    "refusals/chunked-of-http10",
-                    "refusals/comma-behind-chunked",
-                    "refusals/control-in-value",
-                    "refusals/empty-length",
-                    "refusals/folded",
-                    "refusals/http09",
-                    "refusals/http20",
-                    "refusals/http30",
-                    "refusals/identity",
-                    "refusals/length-beyond-64-bits",
-                    "refusals/length-in-words",
-                    "refusals/list-of-equal-lengths",
-                    "refusals/negative-length",
-                    "refusals/no-colon",
-                    "refusals/no-name",
-                    "refusals/no-version",
-                    "refusals/nonsense",
-                    "refusals/nul-in-value",
-                    "refusals/signed-length",
-                    "refusals/space-before-colon",
-                    "refusals/space-first",
-                    "refusals/tls",
-                    "refusals/two-lengths",
-                    "refusals/two-spaces",
-                    "refusals/utf-8-in-name",
-                    "refusals/version-in-small-letters",
+                    "rejections/101-fields",
+                    "rejections/bad-method",
+                    "rejections/bad-name",
+                    "rejections/carriage-return-only",
+                    "rejections/chunked-and-gzip",
+                    "rejections/chunked-of-http10",
+                    "rejections/comma-behind-chunked",
+                    "rejections/control-in-value",
+                    "rejections/empty-length",
+                    "rejections/folded",
+                    "rejections/http09",
+                    "rejections/http20",
+                    "rejections/http30",
+                    "rejections/identity",
+                    "rejections/length-beyond-64-bits",
+                    "rejections/length-in-words",
+                    "rejections/list-of-equal-lengths",
+                    "rejections/negative-length",
+                    "rejections/no-colon",
+                    "rejections/no-name",
+                    "rejections/no-version",
+                    "rejections/nonsense",
+                    "rejections/nul-in-value",
+                    "rejections/signed-length",
+                    "rejections/space-before-colon",
+                    "rejections/space-first",
+                    "rejections/tls",
+                    "rejections/two-lengths",
+                    "rejections/two-spaces",
+                    "rejections/utf-8-in-name",
+                    "rejections/version-in-small-letters",
                 ],
                 axum: SILENT,
                 ours: IN_WORDS,
             },
             Seen {
-                cases: &["refusals/head-of-nonsense"],
+                cases: &["rejections/head-of-nonsense"],
                 axum: &["content-length: \"0\""],
                 ours: &[
                     "content-length: \"23\"",
@@ -148,27 +148,33 @@ pub(super) const REFUSALS: &[Difference] = &[
         seen: &[
             Seen {
                 cases: &[
-                    "refusals/bad-host",
-                    "refusals/chunked-twice",
-                    "refusals/comma-before-chunked",
-                    "refusals/empty-host",
-                    "refusals/host-with-user",
-                    "refusals/length-in-trailer",
-                    "refusals/line-feeds-only",
-                    "refusals/no-host",
-                    "refusals/two-codings",
-                    "refusals/two-hosts",
+                    "rejections/bad-host",
+                    "rejections/chunked-twice",
+                    "rejections/comma-before-chunked",
+                    "rejections/empty-host",
+                    "rejections/host-with-user",
+                    "rejections/length-in-trailer",
+                    "rejections/line-feeds-only",
+                    "rejections/no-host",
+                    "rejections/two-codings",
+                    "rejections/two-hosts",
                 ],
                 axum: ACCEPTED,
                 ours: BAD_REQUEST,
             },
             Seen {
-                cases: &["refusals/chunked-and-length", "refusals/length-and-chunked"],
+                cases: &[
+                    "rejections/chunked-and-length",
+                    "rejections/length-and-chunked",
+                ],
                 axum: &["HTTP/1.1 200 OK"],
                 ours: &["HTTP/1.1 400 Bad Request"],
             },
             Seen {
-                cases: &["refusals/chunked-and-length", "refusals/length-and-chunked"],
+                cases: &[
+                    "rejections/chunked-and-length",
+                    "rejections/length-and-chunked",
+                ],
                 axum: &[
                     "content-length: \"0\"",
                     "content-type: \"application/octet-stream\"",
@@ -177,14 +183,14 @@ pub(super) const REFUSALS: &[Difference] = &[
                 ours: IN_WORDS,
             },
             Seen {
-                cases: &["refusals/gzip-and-chunked", "refusals/long-method"],
+                cases: &["rejections/gzip-and-chunked", "rejections/long-method"],
                 axum: ACCEPTED,
                 ours: NOT_IMPLEMENTED,
             },
             Seen {
                 cases: &[
-                    "refusals/space-behind-chunk-size",
-                    "refusals/two-equal-lengths",
+                    "rejections/space-behind-chunk-size",
+                    "rejections/two-equal-lengths",
                 ],
                 axum: &[
                     "HTTP/1.1 200 OK",
@@ -277,17 +283,17 @@ pub(super) const REFUSALS: &[Difference] = &[
             (RFC 9110, 2.5).",
         seen: &[
             Seen {
-                cases: &["refusals/http12"],
+                cases: &["rejections/http12"],
                 axum: &["HTTP/1.1 400 Bad Request", "connection: \"close\""],
                 ours: &["HTTP/1.1 200 OK"],
             },
             Seen {
-                cases: &["refusals/http12"],
+                cases: &["rejections/http12"],
                 axum: &[],
                 ours: &["content-type: \"application/octet-stream\""],
             },
             Seen {
-                cases: &["refusals/http12"],
+                cases: &["rejections/http12"],
                 axum: &["the connection is closed"],
                 ours: &["the connection is kept"],
             },
@@ -295,16 +301,20 @@ pub(super) const REFUSALS: &[Difference] = &[
     },
     Difference {
         title: "Unknown versions and expectations have statuses of their own",
-        reason: "505 (RFC 9110, 15.6.6) and 417 (15.5.18), where hyper answers 400 or passes over \
-            it.",
+        reason: "505 (RFC 9110, 15.6.6) and 417 (15.5.18), where hyper responds with 400 or passes \
+            over it.",
         seen: &[
             Seen {
-                cases: &["refusals/http09", "refusals/http20", "refusals/http30"],
+                cases: &[
+                    "rejections/http09",
+                    "rejections/http20",
+                    "rejections/http30",
+                ],
                 axum: &["HTTP/1.1 400 Bad Request"],
                 ours: &["HTTP/1.1 505 HTTP Version Not Supported"],
             },
             Seen {
-                cases: &["refusals/unknown-expectation"],
+                cases: &["rejections/unknown-expectation"],
                 axum: ACCEPTED,
                 ours: EXPECTATION_FAILED,
             },
@@ -317,7 +327,7 @@ pub(super) const REFUSALS: &[Difference] = &[
             and some 400 KiB of the head.",
         seen: &[
             Seen {
-                cases: &["refusals/70-kib-of-head"],
+                cases: &["rejections/70-kib-of-head"],
                 axum: ACCEPTED,
                 ours: HEAD_TOO_LARGE,
             },

@@ -4,7 +4,7 @@ use axum::Router;
 use axum::routing::any;
 use bytes::Bytes;
 
-use crate::harness::Step::{End, Refusal};
+use crate::harness::Step::{End, Rejection};
 use crate::harness::{App, Case, Rig, Step, raw};
 
 pub(crate) fn cases() -> Vec<Case> {
@@ -21,204 +21,210 @@ fn app(_: Rig) -> Router {
 }
 
 fn case(name: &'static str, request: Step) -> Case {
-    Case::steps(name, App::Router(app), vec![request, Refusal, End])
+    Case::steps(name, App::Router(app), vec![request, Rejection, End])
 }
 
 const REQUEST_LINES: &[(&str, &str)] = &[
-    ("refusals/nonsense", "nonsense\r\n\r\n"),
-    ("refusals/no-version", "GET /\r\n\r\n"),
-    ("refusals/http12", "GET / HTTP/1.2\r\nHost: a\r\n\r\n"),
-    ("refusals/http09", "GET / HTTP/0.9\r\nHost: a\r\n\r\n"),
-    ("refusals/http20", "GET / HTTP/2.0\r\nHost: a\r\n\r\n"),
-    ("refusals/http30", "GET / HTTP/3.0\r\nHost: a\r\n\r\n"),
+    ("rejections/nonsense", "nonsense\r\n\r\n"),
+    ("rejections/no-version", "GET /\r\n\r\n"),
+    ("rejections/http12", "GET / HTTP/1.2\r\nHost: a\r\n\r\n"),
+    ("rejections/http09", "GET / HTTP/0.9\r\nHost: a\r\n\r\n"),
+    ("rejections/http20", "GET / HTTP/2.0\r\nHost: a\r\n\r\n"),
+    ("rejections/http30", "GET / HTTP/3.0\r\nHost: a\r\n\r\n"),
     (
-        "refusals/version-in-small-letters",
+        "rejections/version-in-small-letters",
         "GET / http/1.1\r\nHost: a\r\n\r\n",
     ),
-    ("refusals/bad-method", "G@T / HTTP/1.1\r\nHost: a\r\n\r\n"),
+    ("rejections/bad-method", "G@T / HTTP/1.1\r\nHost: a\r\n\r\n"),
     (
-        "refusals/long-method",
+        "rejections/long-method",
         "ABCDEFGHIJKLMNOPQRSTUVWXYZABCDEFGHIJ / HTTP/1.1\r\nHost: a\r\n\r\n",
     ),
-    ("refusals/two-spaces", "GET  / HTTP/1.1\r\nHost: a\r\n\r\n"),
-    ("refusals/space-first", " GET / HTTP/1.1\r\nHost: a\r\n\r\n"),
-    ("refusals/line-feeds-only", "GET / HTTP/1.1\nHost: a\n\n"),
     (
-        "refusals/carriage-return-only",
+        "rejections/two-spaces",
+        "GET  / HTTP/1.1\r\nHost: a\r\n\r\n",
+    ),
+    (
+        "rejections/space-first",
+        " GET / HTTP/1.1\r\nHost: a\r\n\r\n",
+    ),
+    ("rejections/line-feeds-only", "GET / HTTP/1.1\nHost: a\n\n"),
+    (
+        "rejections/carriage-return-only",
         "GET / HTTP/1.1\rHost: a\r\n\r\n",
     ),
-    ("refusals/tls", "\x16\x03\x01\x02\0\x01\0\x01\x7c\x03\x03"),
-    ("refusals/head-of-nonsense", "HEAD / HTTP/9\r\n\r\n"),
+    ("rejections/tls", "\x16\x03\x01\x02\0\x01\0\x01\x7c\x03\x03"),
+    ("rejections/head-of-nonsense", "HEAD / HTTP/9\r\n\r\n"),
 ];
 
 const HOSTS: &[(&str, &str)] = &[
-    ("refusals/no-host", "GET / HTTP/1.1\r\n\r\n"),
+    ("rejections/no-host", "GET / HTTP/1.1\r\n\r\n"),
     (
-        "refusals/two-hosts",
+        "rejections/two-hosts",
         "GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
     ),
-    ("refusals/empty-host", "GET / HTTP/1.1\r\nHost:\r\n\r\n"),
-    ("refusals/bad-host", "GET / HTTP/1.1\r\nHost: a/b\r\n\r\n"),
+    ("rejections/empty-host", "GET / HTTP/1.1\r\nHost:\r\n\r\n"),
+    ("rejections/bad-host", "GET / HTTP/1.1\r\nHost: a/b\r\n\r\n"),
     (
-        "refusals/host-with-user",
+        "rejections/host-with-user",
         "GET / HTTP/1.1\r\nHost: u@a\r\n\r\n",
     ),
 ];
 
 const FIELDS: &[(&str, &str)] = &[
     (
-        "refusals/no-colon",
+        "rejections/no-colon",
         "GET / HTTP/1.1\r\nHost: a\r\nx-value\r\n\r\n",
     ),
     (
-        "refusals/space-before-colon",
+        "rejections/space-before-colon",
         "GET / HTTP/1.1\r\nHost: a\r\nx : y\r\n\r\n",
     ),
     (
-        "refusals/no-name",
+        "rejections/no-name",
         "GET / HTTP/1.1\r\nHost: a\r\n: y\r\n\r\n",
     ),
     (
-        "refusals/bad-name",
+        "rejections/bad-name",
         "GET / HTTP/1.1\r\nHost: a\r\nx(y): z\r\n\r\n",
     ),
     (
-        "refusals/folded",
+        "rejections/folded",
         "GET / HTTP/1.1\r\nHost: a\r\nx: y\r\n z\r\n\r\n",
     ),
     (
-        "refusals/nul-in-value",
+        "rejections/nul-in-value",
         "GET / HTTP/1.1\r\nHost: a\r\nx: y\0z\r\n\r\n",
     ),
     (
-        "refusals/control-in-value",
+        "rejections/control-in-value",
         "GET / HTTP/1.1\r\nHost: a\r\nx: y\x01z\r\n\r\n",
     ),
     (
-        "refusals/utf-8-in-value",
+        "rejections/utf-8-in-value",
         "GET / HTTP/1.1\r\nHost: a\r\nx: caf\u{e9}\r\n\r\n",
     ),
     (
-        "refusals/utf-8-in-name",
+        "rejections/utf-8-in-name",
         "GET / HTTP/1.1\r\nHost: a\r\ncaf\u{e9}: x\r\n\r\n",
     ),
     (
-        "refusals/unknown-expectation",
+        "rejections/unknown-expectation",
         "GET / HTTP/1.1\r\nHost: a\r\nExpect: more\r\n\r\n",
     ),
 ];
 
 const FRAMINGS: &[(&str, &str)] = &[
     (
-        "refusals/length-and-chunked",
+        "rejections/length-and-chunked",
         "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\
             \r\n",
     ),
     (
-        "refusals/chunked-and-length",
+        "rejections/chunked-and-length",
         "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n0\r\n\
             \r\n",
     ),
     (
-        "refusals/two-equal-lengths",
+        "rejections/two-equal-lengths",
         "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nContent-Length: 5\r\n\r\nhello",
     ),
     (
-        "refusals/list-of-equal-lengths",
+        "rejections/list-of-equal-lengths",
         "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5, 5\r\n\r\nhello",
     ),
     (
-        "refusals/two-lengths",
+        "rejections/two-lengths",
         "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello",
     ),
     (
-        "refusals/signed-length",
+        "rejections/signed-length",
         "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: +5\r\n\r\nhello",
     ),
     (
-        "refusals/negative-length",
+        "rejections/negative-length",
         "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: -5\r\n\r\nhello",
     ),
     (
-        "refusals/length-in-words",
+        "rejections/length-in-words",
         "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: five\r\n\r\nhello",
     ),
     (
-        "refusals/empty-length",
+        "rejections/empty-length",
         "POST / HTTP/1.1\r\nHost: a\r\nContent-Length:\r\n\r\n",
     ),
     (
-        "refusals/length-beyond-64-bits",
+        "rejections/length-beyond-64-bits",
         "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 99999999999999999999\r\n\r\n",
     ),
     (
-        "refusals/chunked-of-http10",
+        "rejections/chunked-of-http10",
         "POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
     ),
     (
-        "refusals/gzip-and-chunked",
+        "rejections/gzip-and-chunked",
         "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
     ),
     (
-        "refusals/chunked-and-gzip",
+        "rejections/chunked-and-gzip",
         "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked, gzip\r\n\r\n0\r\n\r\n",
     ),
     (
-        "refusals/chunked-twice",
+        "rejections/chunked-twice",
         "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked, chunked\r\n\r\n0\r\n\r\n",
     ),
     (
-        "refusals/two-codings",
+        "rejections/two-codings",
         "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\
             \r\n0\r\n\r\n",
     ),
     (
-        "refusals/identity",
+        "rejections/identity",
         "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: identity\r\n\r\n",
     ),
     (
-        "refusals/comma-before-chunked",
+        "rejections/comma-before-chunked",
         "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: , chunked\r\n\r\n0\r\n\r\n",
     ),
     (
-        "refusals/comma-behind-chunked",
+        "rejections/comma-behind-chunked",
         "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked,\r\n\r\n0\r\n\r\n",
     ),
 ];
 
 const CHUNKS: &[(&str, &str)] = &[
     (
-        "refusals/chunk-size-in-words",
+        "rejections/chunk-size-in-words",
         "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nfive!\r\nhello\r\n0\r\n\
             \r\n",
     ),
     (
-        "refusals/chunk-without-size",
+        "rejections/chunk-without-size",
         "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n\r\nhello\r\n0\r\n\r\n",
     ),
     (
-        "refusals/chunk-size-beyond-64-bits",
+        "rejections/chunk-size-beyond-64-bits",
         "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n10000000000000005\r\n\
             hello\r\n0\r\n\r\n",
     ),
     (
-        "refusals/chunk-longer-than-its-size",
+        "rejections/chunk-longer-than-its-size",
         "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhello\r\n0\r\n\r\n",
     ),
     (
-        "refusals/chunk-ended-by-line-feed",
+        "rejections/chunk-ended-by-line-feed",
         "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\nhello\r\n0\r\n\r\n",
     ),
     (
-        "refusals/space-behind-chunk-size",
+        "rejections/space-behind-chunk-size",
         "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5 \r\nhello\r\n0\r\n\r\n",
     ),
     (
-        "refusals/bad-trailer",
+        "rejections/bad-trailer",
         "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nno colon\r\n\r\n",
     ),
     (
-        "refusals/length-in-trailer",
+        "rejections/length-in-trailer",
         "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nContent-Length: 5\r\n\
             \r\n",
     ),
@@ -242,11 +248,11 @@ fn sizes() -> Vec<Case> {
         ))
     };
     let cases = [
-        ("refusals/99-fields", with_fields(98)),
-        ("refusals/100-fields", with_fields(99)),
-        ("refusals/101-fields", with_fields(100)),
-        ("refusals/60-kib-of-head", with_value(60 * 1_024)),
-        ("refusals/70-kib-of-head", with_value(70 * 1_024)),
+        ("rejections/99-fields", with_fields(98)),
+        ("rejections/100-fields", with_fields(99)),
+        ("rejections/101-fields", with_fields(100)),
+        ("rejections/60-kib-of-head", with_value(60 * 1_024)),
+        ("rejections/70-kib-of-head", with_value(70 * 1_024)),
     ];
     cases
         .into_iter()

@@ -260,8 +260,8 @@ allowed on an argument of a message
 }
 
 #[test]
-fn answers_that_borrow_or_have_no_name() {
-    let borrows = "an answer leaves the actor, so it cannot borrow; allowed are owned types \
+fn replies_that_borrow_or_have_no_name() {
+    let borrows = "a reply leaves the actor, so it cannot borrow; allowed are owned types \
                    (`String` for `&str`) and what is `'static`";
     refuses(&format!(
         "\
@@ -274,7 +274,7 @@ impl Counter {{
 //                                  ^^^^ {borrows}
     #[message]
     fn third(&self) -> impl Future<Output = u64> {{}}
-//                     ^^^^^^^^^^^^^^^^^^^^^^^^^ an answer needs a named type; allowed are `async \
+//                     ^^^^^^^^^^^^^^^^^^^^^^^^^ a reply needs a named type; allowed are `async \
 fn` for `-> impl Future`, and types such as `Box<dyn Trait + Send>`
 }}
 "
@@ -282,21 +282,21 @@ fn` for `-> impl Future`, and types such as `Box<dyn Trait + Send>`
 }
 
 #[test]
-fn more_than_one_way_to_answer() {
+fn more_than_one_way_to_reply() {
     refuses(
         "\
 impl Counter {
     #[message]
     fn first(&mut self, reply: ReplyTo<u64>) -> u64 { 1 }
-//                                              ^^^ this method answers through its \
+//                                              ^^^ this method replies through its \
 `ReplyTo<R>`, so it returns nothing
     #[message]
     fn second(&mut self, one: ReplyTo<u64>, two: ReplyTo<u8>) {}
-//                                                       ^^ a message is answered once; one \
+//                                                       ^^ a message gets one reply; one \
 `ReplyTo<R>` is allowed
     #[message]
     async fn third(&mut self, reply: ReplyTo<u64>) {}
-//  ^^^^^ a method with a `ReplyTo<R>` is no `async fn`: it hands the `ReplyTo<R>` to what answers \
+//  ^^^^^ a method with a `ReplyTo<R>` is no `async fn`: it hands the `ReplyTo<R>` to what replies \
 later, so that the actor goes on
 }
 ",

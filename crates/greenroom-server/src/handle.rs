@@ -1,0 +1,43 @@
+use std::sync::Arc;
+
+use tokio::sync::watch;
+
+use crate::LoopStatus;
+use crate::drain::Phase;
+use crate::event_loop::Roster;
+
+/// Ends a server, from any thread.
+#[derive(Clone, Debug)]
+pub struct Handle {
+    pub(crate) phase: Arc<watch::Sender<Phase>>,
+    pub(crate) loops: Arc<Roster>,
+}
+
+impl Handle {
+    /// Stops accepting, finishes what is under way, and ends. Idle connections are closed after
+    /// their [grace](Limits::drain_grace), responses from now on say `Connection: close`, a
+    /// WebSocket gets a close frame, and handlers that ask for the [notice](crate::Draining) get
+    /// it.
+    pub fn drain(&self) {
+        self.advance(Phase::Draining);
+    }
+
+    /// Ends at once. What is under way is aborted.
+    pub fn abort(&self) {
+        self.advance(Phase::Ending);
+    }
+
+    /// Returns the state of the server's loops that run, in the order of their indexes.
+    #[must_use]
+    pub fn loops(&self) -> Vec<LoopStatus> {
+        self.loops.status()
+    }
+
+    fn advance(&self, to: Phase) {
+        self.phase.send_if_modified(|phase| {
+            let later = to > *phase;
+            *phase = to.max(*phase);
+            later
+        });
+    }
+}
