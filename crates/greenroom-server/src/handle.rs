@@ -15,7 +15,7 @@ pub struct Handle {
 
 impl Handle {
     /// Stops accepting, finishes what is under way, and ends. Idle connections are closed after
-    /// their [grace](Limits::drain_grace), responses from now on say `Connection: close`, a
+    /// their [grace](crate::Limits::drain_grace), responses from now on say `Connection: close`, a
     /// WebSocket gets a close frame, and handlers that ask for the [notice](crate::Draining) get
     /// it.
     pub fn drain(&self) {
