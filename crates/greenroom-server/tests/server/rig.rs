@@ -3,9 +3,11 @@
 use std::convert::Infallible;
 use std::future::Future;
 use std::path::PathBuf;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::future::LocalBoxFuture;
 use futures_util::stream;
 use greenroom_server::{
     Address, App, BoxError, DrainReport, Error, Handle, RequestBody, Server, ServerBuilder,
@@ -82,24 +84,57 @@ impl Rig {
     }
 }
 
-/// An application of one function.
-pub(crate) fn app<F, Ready>(
-    handler: F,
-) -> SharedService<
-    impl tower::Service<
-        Request<RequestBody>,
-        Response = Response<Body>,
-        Error = BoxError,
-        Future: 'static,
-    > + Clone
-    + Send
-    + 'static,
->
+/// An application of one function. Its type does not tell which: the server is compiled once for
+/// all tests.
+pub(crate) fn app<F, Ready>(handler: F) -> SharedService<Boxed>
 where
     F: Fn(Request<RequestBody>) -> Ready + Clone + Send + 'static,
     Ready: Future<Output = Reply> + 'static,
 {
-    SharedService(tower::service_fn(handler))
+    SharedService(Boxed(Box::new(handler)))
+}
+
+/// A service of one function.
+pub(crate) struct Boxed(Box<dyn Handler>);
+
+trait Handler: Send {
+    fn call(&self, request: Request<RequestBody>) -> LocalBoxFuture<'static, Reply>;
+
+    fn copy(&self) -> Box<dyn Handler>;
+}
+
+impl<F, Ready> Handler for F
+where
+    F: Fn(Request<RequestBody>) -> Ready + Clone + Send + 'static,
+    Ready: Future<Output = Reply> + 'static,
+{
+    fn call(&self, request: Request<RequestBody>) -> LocalBoxFuture<'static, Reply> {
+        Box::pin(self(request))
+    }
+
+    fn copy(&self) -> Box<dyn Handler> {
+        Box::new(self.clone())
+    }
+}
+
+impl Clone for Boxed {
+    fn clone(&self) -> Self {
+        Self(self.0.copy())
+    }
+}
+
+impl tower::Service<Request<RequestBody>> for Boxed {
+    type Response = Response<Body>;
+    type Error = BoxError;
+    type Future = LocalBoxFuture<'static, Reply>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<RequestBody>) -> Self::Future {
+        self.0.call(request)
+    }
 }
 
 /// A response of this text.
