@@ -3,7 +3,7 @@
 use std::fmt::Display;
 
 use greenroom_server::RejectionDetail;
-use http::header::{CONTENT_TYPE, RETRY_AFTER};
+use http::header::RETRY_AFTER;
 use http::{HeaderValue, Response, StatusCode};
 
 use crate::response_body::ResponseBody;
@@ -15,13 +15,8 @@ const RETRY_AFTER_SECONDS: u64 = 1;
 
 /// Returns a response of one line, which the server's own rejections may replace.
 pub(crate) fn plain(status: StatusCode, text: impl Display) -> Response<ResponseBody> {
-    let mut response = Response::new(ResponseBody::whole(format!("{text}\n")));
-    *response.status_mut() = status;
     let detail = RejectionDetail(text.to_string().into());
-    response.extensions_mut().insert(detail);
-    let plain = HeaderValue::from_static("text/plain; charset=utf-8");
-    response.headers_mut().insert(CONTENT_TYPE, plain);
-    response
+    detail.response(status).map(ResponseBody::whole)
 }
 
 /// Returns the response to a request that failed at an upstream.

@@ -10,7 +10,7 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use greenroom_server::{BoxError, RejectionDetail, RequestHandle};
 use greenroom_stage::{Client, Rejected};
-use http::header::{CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER, TRANSFER_ENCODING};
+use http::header::{CONTENT_LENGTH, RETRY_AFTER, TRANSFER_ENCODING};
 use http::request::Parts;
 use http::{Extensions, HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use http_body::Body;
@@ -366,11 +366,6 @@ fn overloaded(rejected: Rejected) -> Response<ResponseBody> {
 }
 
 fn plain(status: StatusCode, text: impl std::fmt::Display) -> Response<ResponseBody> {
-    let mut response = Response::new(ResponseBody::whole(format!("{text}\n")));
-    *response.status_mut() = status;
     let detail = RejectionDetail(text.to_string().into());
-    response.extensions_mut().insert(detail);
-    let plain = HeaderValue::from_static("text/plain; charset=utf-8");
-    response.headers_mut().insert(CONTENT_TYPE, plain);
-    response
+    detail.response(status).map(ResponseBody::whole)
 }

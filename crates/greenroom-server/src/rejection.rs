@@ -20,6 +20,9 @@ use crate::listen::{BUSY, TOO_MANY, Unread};
 /// network, so an overloaded server need not wait for anybody whom it rejects.
 pub const REJECTION_BYTES_MAX: usize = 8 * 1_024;
 
+/// The media type of a line of text.
+const TEXT: &str = "text/plain; charset=utf-8";
+
 /// A response that is made in the application's place: to a message that is no request, to a
 /// request beyond a limit, for a handler that panicked.
 ///
@@ -110,7 +113,7 @@ impl RejectionBody {
 
     /// Returns the default body: the detail as a line of text.
     fn line(detail: &str) -> Self {
-        Self::new("text/plain; charset=utf-8", format!("{detail}\n"))
+        Self::new(TEXT, format!("{detail}\n"))
     }
 
     fn size(&self) -> usize {
@@ -124,6 +127,28 @@ impl RejectionBody {
 /// respond in the application's place, such as a layer that limits rates.
 #[derive(Clone, Debug)]
 pub struct RejectionDetail(pub Cow<'static, str>);
+
+impl RejectionDetail {
+    /// Returns the response with this status whose body is the detail as a line of text.
+    ///
+    /// ```
+    /// use greenroom_server::RejectionDetail;
+    /// use http::StatusCode;
+    ///
+    /// let detail = RejectionDetail("too many requests".into());
+    /// let response = detail.response(StatusCode::TOO_MANY_REQUESTS);
+    /// assert_eq!(response.body(), "too many requests\n");
+    /// ```
+    #[must_use]
+    pub fn response(self, status: StatusCode) -> Response<Bytes> {
+        let mut response = Response::new(format!("{}\n", self.0).into());
+        *response.status_mut() = status;
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(TEXT));
+        response.extensions_mut().insert(self);
+        response
+    }
+}
 
 type MakeBody = dyn Fn(&Rejection<'_>) -> Option<RejectionBody> + Send + Sync;
 

@@ -72,12 +72,12 @@ impl Accepting {
     /// Begins a handshake, if there is room for one. Who is refused knows at once, and comes by
     /// TCP, where those that are too many wait.
     fn consider(self: &Rc<Self>, incoming: Incoming, endpoint: &Endpoint) {
+        if *self.told.borrow() != Phase::Serving {
+            return incoming.refuse();
+        }
         if self.balance.is_full() {
             self.balance.want_room_of_all();
             return decline(incoming, "connections");
-        }
-        if *self.told.borrow() != Phase::Serving {
-            return incoming.refuse();
         }
         let least = self.balance.choose(0, true);
         if self.balance.pressure(least) == Pressure::Over {
