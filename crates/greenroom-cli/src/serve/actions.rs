@@ -6,9 +6,12 @@ use futures_util::future::join_all;
 use greenroom::AdminActions;
 use greenroom::psgi::Gateway;
 use rustix::process::{Signal, getpid, kill_process};
+use tracing_subscriber::filter::LevelFilter;
 
 use crate::args::{ServeArgs, log_filter};
 use crate::logging::Levels;
+
+const LEVELS: &str = "error, warn, info, debug, trace, off, and TARGET=LEVEL,…";
 
 /// Adds the actions that need no application.
 pub(super) fn add(actions: &AdminActions, args: &ServeArgs, levels: &Levels) {
@@ -53,12 +56,10 @@ pub(super) fn add_restart(actions: &AdminActions, gateways: &[Gateway]) {
 }
 
 fn set_level(levels: &Levels, text: &str) -> Result<String, String> {
-    if text.trim().is_empty() {
-        return Err(
-            "no level was given; allowed are error, warn, info, debug, trace, off, or \
-                    TARGET=LEVEL,…"
-                .to_owned(),
-        );
+    // A single word that is no level would be taken for a target, and silence all others.
+    let is_level = |word: &str| word.contains('=') || word.trim().parse::<LevelFilter>().is_ok();
+    if !text.split(',').all(is_level) {
+        return Err(format!("`{text}` is no level; allowed are {LEVELS}"));
     }
     let level = log_filter(text)?;
     levels.set(&level).map_err(|error| error.to_string())?;

@@ -64,9 +64,10 @@ fn print(args: &StatusArgs, text: &str) -> io::Result<()> {
 
 /// Asks for the status, and checks that it is one.
 async fn shown(args: &StatusArgs) -> Result<String, Fault> {
-    let (path, media_type) = match args.json {
-        true => ("/greenroom/status", "application/json"),
-        false => ("/greenroom/status.txt", "text/plain"),
+    let (path, media_type) = if args.json {
+        ("/greenroom/status", "application/json")
+    } else {
+        ("/greenroom/status.txt", "text/plain")
     };
     let asked = timeout(args.timeout, ask(&args.address, path));
     let response = asked.await.map_err(|_| Fault::Late(args.timeout))??;
@@ -74,9 +75,10 @@ async fn shown(args: &StatusArgs) -> Result<String, Fault> {
     let is_type = |value: &http::HeaderValue| value.as_bytes().starts_with(media_type.as_bytes());
     let is_right = response.headers().get(CONTENT_TYPE).is_some_and(is_type);
     let text = String::from_utf8_lossy(response.body()).into_owned();
-    let is_own = match args.json {
-        true => text.contains("\"loops\""),
-        false => text.starts_with("greenroom "),
+    let is_own = if args.json {
+        text.contains("\"loops\"")
+    } else {
+        text.starts_with("greenroom ")
     };
     if status.is_success() && is_right && is_own {
         return Ok(text);

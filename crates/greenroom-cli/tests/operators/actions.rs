@@ -118,8 +118,10 @@ fn the_level_of_the_log_changes_by_a_form_and_the_server_drains_by_a_bearer() {
         let body = format!("token={TOKEN}&value-log-level={value}");
         post(admin, "log-level", &own, &body)
     };
-    let response = level("loud");
-    assert!(response.starts_with("HTTP/1.1 500 "), "{response}");
+    for wrong in ["", "loud", "psgi=loud"] {
+        let response = level(wrong);
+        assert!(response.starts_with("HTTP/1.1 500 "), "{response}");
+    }
     let response = level("debug");
     assert!(
         response.contains("the level of the log is debug"),

@@ -157,9 +157,10 @@ async fn take_action(
 
 /// Responds with the page of an outcome to a form, and with text to a program.
 fn outcome(status: StatusCode, said: String, is_form: bool) -> Response {
-    let said = match is_form {
-        true => page::outcome(&said),
-        false => said.into_response(),
+    let said = if is_form {
+        page::outcome(&said)
+    } else {
+        said.into_response()
     };
     (status, said).into_response()
 }

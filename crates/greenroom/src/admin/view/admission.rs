@@ -46,7 +46,7 @@ fn of_stages(status: &Status) -> Vec<Refused> {
         let shares = stage.shares.iter().filter(|share| share.rejected > 0);
         shares.map(|share| Refused {
             who: format!("{} by {}", route(share), share.client),
-            place: format!("stage {}", stage.name),
+            place: stage.name.clone(),
             rejected: share.rejected,
             share: Some(share.percent),
             advice: match share.percent {
@@ -107,7 +107,7 @@ const COLUMNS: &[Column] = &[
     Column::text("By", "The queue or loop that refused."),
     Column::number("Refused", "Requests or connections that got a 503."),
     Column::number("Share", "Its part of the recent use of that stage."),
-    Column::text(
+    Column::long(
         "What to do",
         "What helps, if this is not what should happen.",
     ),

@@ -13,7 +13,7 @@ pub(super) fn section(status: &Status, now: i64) -> Section {
         id: "certificates",
         title: "Certificates",
         about: "The TLS certificates that clients get, and when they end.",
-        blocks: Table::new("Certificates", COLUMNS, rows.collect()).into_blocks(),
+        blocks: Table::new("All certificates", COLUMNS, rows.collect()).into_blocks(),
         empty: "The server has no certificates: it speaks no TLS.",
     }
 }
@@ -31,9 +31,10 @@ fn row(certificate: &CertificateStatus, now: i64) -> Vec<Value> {
 }
 
 pub(super) fn names(certificate: &CertificateStatus) -> String {
-    match certificate.names.is_empty() {
-        true => "(no names)".to_owned(),
-        false => certificate.names.join(", "),
+    if certificate.names.is_empty() {
+        "(no names)".to_owned()
+    } else {
+        certificate.names.join(", ")
     }
 }
 
@@ -50,5 +51,5 @@ fn left(certificate: &CertificateStatus, now: i64) -> Value {
 const COLUMNS: &[Column] = &[
     Column::text("Names", "The names that it is for."),
     Column::number("Ends in", "The time until its last second."),
-    Column::text("State", "What is known of its renewal."),
+    Column::long("State", "What is known of its renewal."),
 ];

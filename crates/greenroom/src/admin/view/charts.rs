@@ -51,7 +51,8 @@ pub(super) fn charts(history: &history::Shown) -> Vec<Chart> {
 impl Span {
     fn new(name: &'static str, values: &[f32], capacity: usize, series: &Series) -> Self {
         let highest = values.iter().copied().fold(0.0, f32::max);
-        let line = line(values, capacity, highest);
+        // So that next to nothing does not look like much.
+        let line = line(values, capacity, highest.max(1.0));
         let first = values.len().saturating_sub(1);
         let area = match &*line {
             "" => String::new(),
@@ -107,9 +108,10 @@ fn sparks(values: &[f32]) -> String {
         let levels = LEVELS.iter().enumerate().rev();
         #[expect(clippy::cast_precision_loss, reason = "there are eight")]
         let mut below = levels.filter(|(level, _)| value * 7.99 >= highest * *level as f32);
-        match highest > 0.0 {
-            true => below.next().map_or(LEVELS[0], |(_, level)| *level),
-            false => LEVELS[0],
+        if highest > 0.0 {
+            below.next().map_or(LEVELS[0], |(_, level)| *level)
+        } else {
+            LEVELS[0]
         }
     });
     let mut sparks: Vec<char> = sparks.collect();

@@ -22,7 +22,7 @@ mod text;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::Admin;
-use super::actions::ActionShown;
+use super::actions::{ActionShown, AdminActions};
 use crate::Status;
 pub(super) use attention::Warning;
 pub(super) use charts::Chart;
@@ -80,7 +80,16 @@ pub(super) struct Table {
 pub(super) struct Column {
     pub(super) name: &'static str,
     pub(super) help: &'static str,
-    pub(super) is_number: bool,
+    pub(super) kind: Kind,
+}
+
+/// What a column has.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Text,
+    /// Sentences.
+    Long,
+    Number,
 }
 
 /// A value, as it is shown.
@@ -119,7 +128,7 @@ impl View {
             actions: admin
                 .actions
                 .as_ref()
-                .map_or_else(Vec::new, |all| all.shown()),
+                .map_or_else(Vec::new, AdminActions::shown),
         }
     }
 
@@ -192,7 +201,15 @@ impl Column {
         Self {
             name,
             help,
-            is_number: false,
+            kind: Kind::Text,
+        }
+    }
+
+    const fn long(name: &'static str, help: &'static str) -> Self {
+        Self {
+            name,
+            help,
+            kind: Kind::Long,
         }
     }
 
@@ -200,7 +217,7 @@ impl Column {
         Self {
             name,
             help,
-            is_number: true,
+            kind: Kind::Number,
         }
     }
 }
@@ -236,6 +253,16 @@ impl Value {
     fn of_limit(mut self, used: u64, limit: u64) -> Self {
         self.fill = Some(percent(used, limit));
         self
+    }
+}
+
+impl Kind {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Long => "long",
+            Self::Number => "number",
+        }
     }
 }
 

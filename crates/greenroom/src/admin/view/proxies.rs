@@ -12,7 +12,7 @@ pub(super) fn section(status: &Status) -> Section {
         title: "Upstreams",
         about: "The servers that requests are passed on to. One that fails too often rests, and \
                 gets no requests meanwhile unless all rest.",
-        blocks: Table::new("Upstreams", COLUMNS, rows).into_blocks(),
+        blocks: Table::new("All upstreams", COLUMNS, rows).into_blocks(),
         empty: "No proxy has had a request yet.",
     }
 }

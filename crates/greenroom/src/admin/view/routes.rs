@@ -16,7 +16,7 @@ pub(super) fn section(status: &Status) -> Section {
         title: "Routes",
         about: "Each route runs on the loop once it has proven short, and on a stage until then. \
                 The busiest come first.",
-        blocks: Table::new("Routes", COLUMNS, rows).into_blocks(),
+        blocks: Table::new("All routes", COLUMNS, rows).into_blocks(),
         empty: "No route that is placed has had a request yet.",
     }
 }
@@ -42,8 +42,7 @@ fn row(route: &RouteStatus) -> Vec<Value> {
 
 fn why(route: &RouteStatus) -> String {
     match route.placed {
-        Placed::Inline => "placed by name".to_owned(),
-        Placed::Staged => "placed by name".to_owned(),
+        Placed::Inline | Placed::Staged => "placed by name".to_owned(),
         Placed::AutoInline => "proven short".to_owned(),
         Placed::AutoStaged if route.is_pinned => "blocks in place".to_owned(),
         Placed::AutoStaged if route.streak == 0 => "its last run was long".to_owned(),
@@ -66,9 +65,10 @@ fn moves(moves: &[MoveStatus]) -> String {
         format!("{} ago {to}: {reason}", seconds(made.seconds_ago))
     });
     let moves: Vec<String> = moves.take(2).collect();
-    match moves.is_empty() {
-        true => "–".to_owned(),
-        false => moves.join("; "),
+    if moves.is_empty() {
+        "–".to_owned()
+    } else {
+        moves.join("; ")
     }
 }
 
@@ -83,7 +83,7 @@ const COLUMNS: &[Column] = &[
         "Proven short: enough runs in a row were. N of M short runs: it moves to the loop after M. \
          Blocks in place: it can run on a stage only.",
     ),
-    Column::text(
+    Column::long(
         "Last moves",
         "Its two latest moves between loop and stage, and the reason of each.",
     ),

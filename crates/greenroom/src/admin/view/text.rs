@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display, Formatter, Write};
 
-use super::{Block, Facts, Section, Table, Tone, Value, View};
+use super::{Block, Facts, Kind, Section, Table, Tone, Value, View};
 
 /// The columns that facts are broken at.
 const WIDTH: usize = 100;
@@ -93,9 +93,9 @@ impl Display for Table {
         for line in &lines {
             let mut text = String::new();
             for ((cell, column), width) in line.iter().zip(self.columns).zip(&widths) {
-                match column.is_number {
-                    true => write!(text, "  {cell:>width$}")?,
-                    false => write!(text, "  {cell:<width$}")?,
+                match column.kind {
+                    Kind::Number => write!(text, "  {cell:>width$}")?,
+                    Kind::Text | Kind::Long => write!(text, "  {cell:<width$}")?,
                 }
             }
             writeln!(out, "{INDENT}{}", text.trim_end())?;
