@@ -8,6 +8,7 @@ mod exit;
 mod logging;
 mod serve;
 mod sites;
+mod status;
 
 use std::process::ExitCode;
 
@@ -31,5 +32,6 @@ pub fn run() -> ExitCode {
             Some(path) => sites::serve(path),
             None => serve::run(&args, None),
         },
+        Command::Status(args) => status::run(&args),
     }
 }

@@ -27,6 +27,12 @@ impl Handle {
         self.advance(Phase::Ending);
     }
 
+    /// Returns `true` if the server drains, or has ended.
+    #[must_use]
+    pub fn is_draining(&self) -> bool {
+        *self.phase.borrow() != Phase::Serving
+    }
+
     /// Returns the state of the server's loops that run, in the order of their indexes.
     #[must_use]
     pub fn loops(&self) -> Vec<LoopStatus> {

@@ -67,4 +67,4 @@ pub use rustls;
 pub use server::{Server, ServerBuilder};
 pub use signals::shutdown_on_signals;
 #[cfg(feature = "tls")]
-pub use tls::{ClientCertificates, Tls, TlsBuilder, TlsError, TlsInfo};
+pub use tls::{CertificateStatus, ClientCertificates, Tls, TlsBuilder, TlsError, TlsInfo};

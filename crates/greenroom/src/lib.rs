@@ -26,7 +26,7 @@
 //! `greenroom-server`. Limits, drain and the rest are set on [its result](Serve). For several
 //! addresses, signals and the rest of what a process needs there is [`Server::builder`].
 //!
-//! Features: `admin` is status and metrics at an address of their own, `bus` topics in the process
+//! Features: `admin` is a page for operators, status and metrics at an address of their own, `bus` topics in the process
 //! and through Redis, `proxy` a reverse proxy, `psgi` Perl applications. None is on by default.
 //!
 //! # Where a handler runs
@@ -119,6 +119,7 @@ mod client_addr;
 mod loop_watch;
 mod notices;
 mod placing;
+mod readiness;
 mod rejection;
 mod serve;
 mod server;
@@ -126,7 +127,7 @@ mod slow_bodies;
 mod status;
 
 #[cfg(feature = "admin")]
-pub use admin::{InstallMetricsError, install_metrics};
+pub use admin::{AdminActions, AdminToken, AdminTokenError, InstallMetricsError, install_metrics};
 pub use application::{IncomingConnection, IncomingStream, IntoApp, OnLoops};
 pub use axum::body::Body;
 pub use client_addr::{ClientAddr, ClientAddrUnknown};
@@ -139,13 +140,16 @@ pub use greenroom_server::{
     TrustedProxies, TrustedProxy, TrustedProxyError, Unit, raise_descriptor_limit,
 };
 #[cfg(any(feature = "tls", feature = "tls-ring"))]
-pub use greenroom_server::{ClientCertificates, Tls, TlsBuilder, TlsError, TlsInfo, rustls};
+pub use greenroom_server::{
+    CertificateStatus, ClientCertificates, Tls, TlsBuilder, TlsError, TlsInfo, rustls,
+};
 pub use greenroom_stage::{
     BuildError, Client, ClientKey, Error as StageError, JoinHandle, OnStage, Panicked, Placed,
     Placement, Priority, Quantiles, Reason, Rejected, RouteStatus, Share, Sheds, Stage,
     StageBuilder, StageRejection, StageSettings, StageStatus, StatusScope, Threads,
 };
 pub use notices::{Draining, Informational};
+pub use readiness::Readiness;
 pub use rejection::{TextRejections, WithTextRejections};
 pub use serve::{Serve, serve};
 pub use server::{Handle, Server, ServerBuilder, shutdown_on_signals};

@@ -6,10 +6,15 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::FromRequestParts;
 use greenroom_actor::{ActorSystem, ActorSystemStatus};
+#[cfg(feature = "bus")]
+use greenroom_bus::Bus;
 use greenroom_server::{LoopStatus, RequestHandle};
 use greenroom_stage::{RouteStatus, StageStatus, StatusScope};
 use http::request::Parts;
 use serde::Serialize;
+
+use crate::Readiness;
+use crate::server::Sources;
 
 /// Loops, stages, routes, actors, PSGI applications and proxies of a server at one moment: by
 /// [`Handle::status`](crate::Handle::status), or, as an extractor, of the server that the request
@@ -40,6 +45,8 @@ use serde::Serialize;
 /// ```
 #[derive(Clone, Debug, Serialize)]
 pub struct Status {
+    /// The reasons why the server is not ready for requests, as at `/ready`; none if it is.
+    pub not_ready: Vec<String>,
     /// The loops that serve, in the order of their indexes.
     pub loops: Vec<LoopStatus>,
     /// The stages, the oldest first.
@@ -54,6 +61,14 @@ pub struct Status {
     /// The proxies with their upstreams, the oldest first. Only with the feature `proxy`.
     #[cfg(feature = "proxy")]
     pub proxies: Vec<greenroom_proxy::ProxyStatus>,
+    /// The buses that were [given to it](crate::ServerBuilder::bus). Only with the feature `bus`.
+    #[cfg(feature = "bus")]
+    pub buses: Vec<greenroom_bus::Status>,
+    /// The certificates of its TLS, and those
+    /// [given to it](crate::ServerBuilder::certificate_status). Only with the feature `tls` or
+    /// `tls-ring`.
+    #[cfg(any(feature = "tls", feature = "tls-ring"))]
+    pub certificates: Vec<greenroom_server::CertificateStatus>,
 }
 
 impl<S: Send + Sync> FromRequestParts<S> for Status {
@@ -71,6 +86,7 @@ impl Status {
     fn of_process() -> Self {
         let greenroom_stage::Status { stages, routes } = greenroom_stage::status();
         Self {
+            not_ready: Vec::new(),
             loops: Vec::new(),
             stages,
             routes,
@@ -79,6 +95,10 @@ impl Status {
             psgi: greenroom_psgi::status(),
             #[cfg(feature = "proxy")]
             proxies: greenroom_proxy::status(),
+            #[cfg(feature = "bus")]
+            buses: Vec::new(),
+            #[cfg(any(feature = "tls", feature = "tls-ring"))]
+            certificates: Vec::new(),
         }
     }
 }
@@ -103,18 +123,24 @@ pub async fn status_handler(status: Status) -> Json<Status> {
 #[derive(Debug)]
 pub(crate) struct Shown {
     pub(crate) server: greenroom_server::Handle,
+    pub(crate) readiness: Readiness,
     scope: StatusScope,
+    sources: Sources,
 }
 
 impl Shown {
-    /// Attaches a new one to the server, to which these actor systems were given.
+    /// Attaches a new one to the server, to which these actor systems and sources were given.
     pub(crate) fn attach(
         server: &mut greenroom_server::Server,
         actors: &[ActorSystem],
+        readiness: Readiness,
+        sources: Sources,
     ) -> Arc<Self> {
         let shown = Arc::new(Self {
             server: server.handle(),
+            readiness,
             scope: StatusScope::default(),
+            sources,
         });
         for system in actors {
             system.claim(&shown.scope);
@@ -124,17 +150,36 @@ impl Shown {
     }
 
     pub(crate) fn status(&self) -> Status {
+        Status {
+            actors: greenroom_actor::status_within(&self.scope),
+            ..self.status_without_actors()
+        }
+    }
+
+    /// Returns the state of all but the actors, of which there may be so many that it takes a
+    /// while.
+    pub(crate) fn status_without_actors(&self) -> Status {
         let greenroom_stage::Status { stages, routes } = self.scope.status();
         Status {
+            not_ready: self.not_ready(),
             loops: self.server.loops(),
             stages,
             routes,
-            actors: greenroom_actor::status_within(&self.scope),
+            actors: Vec::new(),
             #[cfg(feature = "psgi")]
             psgi: greenroom_psgi::status_within(&self.scope),
             #[cfg(feature = "proxy")]
             proxies: greenroom_proxy::status_within(&self.scope),
+            #[cfg(feature = "bus")]
+            buses: self.sources.buses.iter().map(Bus::status).collect(),
+            #[cfg(any(feature = "tls", feature = "tls-ring"))]
+            certificates: self.sources.certificates(),
         }
+    }
+
+    /// Returns the reasons why the server is not ready; none if it is.
+    pub(crate) fn not_ready(&self) -> Vec<String> {
+        self.readiness.reasons(self.server.is_draining())
     }
 
     /// Claims the PSGI applications that the server is given to serve.

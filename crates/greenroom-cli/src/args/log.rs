@@ -83,7 +83,7 @@ pub(crate) enum AccessLogFormat {
 }
 
 /// Parses a level, or levels by target; of nothing errors are logged.
-fn filter(text: &str) -> Result<Targets, String> {
+pub(crate) fn filter(text: &str) -> Result<Targets, String> {
     let directives = text.split(',').map(str::trim);
     let directives: Vec<_> = directives.filter(|word| !word.is_empty()).collect();
     if directives.is_empty() {

@@ -18,6 +18,7 @@ mod server_keys;
 mod settings;
 mod sites;
 mod stage;
+mod status;
 mod tls;
 mod value;
 
@@ -29,12 +30,13 @@ use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 use greenroom_sites::{Entry, File};
 
-pub(crate) use log::{AccessLogFormat, LogArgs, LogFormat};
+pub(crate) use log::{AccessLogFormat, LogArgs, LogFormat, filter as log_filter};
 pub(crate) use process::ProcessArgs;
 pub(crate) use psgi::Gateways;
 pub(crate) use serve::ServeArgs;
 pub(crate) use server_keys::Flags;
 pub(crate) use sites::{CheckArgs, ConfigArgs, ReloadArgs, SchemaArgs};
+pub(crate) use status::StatusArgs;
 pub(crate) use tls::AcmeArgs;
 
 const EXIT_STATUSES: &str = "\
@@ -44,7 +46,7 @@ Exit statuses:
   2  nothing was started: the command line is wrong, an address cannot be listened on, or the
      application cannot be loaded
 
-`greenroom bench` has statuses of its own, which its --help lists";
+`greenroom bench` and `greenroom status` have statuses of their own, which their --help lists";
 
 /// A web application server that keeps a slow request from holding up a fast one, and a load
 /// generator
@@ -64,6 +66,7 @@ pub(crate) enum Command {
     Reload(ReloadArgs),
     Schema(SchemaArgs),
     Serve(Box<ServeArgs>),
+    Status(StatusArgs),
 }
 
 impl Args {

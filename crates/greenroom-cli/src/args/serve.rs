@@ -68,11 +68,11 @@ pub(crate) struct ServeArgs {
     #[command(flatten)]
     pub(crate) listen: ListenArgs,
 
-    /// Address of the admin server: /greenroom/status and /greenroom/metrics, apart from the
-    /// application
+    /// Address of the admin server, apart from the application: a page for operators at /,
+    /// /greenroom/status, /greenroom/metrics, /health and /ready
     ///
-    /// Written as for --listen. It is best one that only operators reach: the status names routes
-    /// and their load.
+    /// Written as for --listen. It is best one that only operators reach: the page names routes,
+    /// their load and their clients. `greenroom status` prints it.
     #[arg(
         long,
         env = "GREENROOM_STATUS_LISTEN",
@@ -80,6 +80,19 @@ pub(crate) struct ServeArgs {
         value_parser = value::address
     )]
     pub(crate) status_listen: Option<Address>,
+
+    /// File of the token that operators need for actions at --status-listen, such as to drain;
+    /// without one there are none
+    ///
+    /// The token has 16 to 1,024 visible characters of ASCII, such as `openssl rand -hex 32`
+    /// prints. The file is read before --user is assumed.
+    #[arg(
+        long,
+        env = "GREENROOM_ADMIN_TOKEN_FILE",
+        value_name = "FILE",
+        requires = "status_listen"
+    )]
+    pub(crate) admin_token_file: Option<PathBuf>,
 
     /// Threads that serve connections (default: one for each core)
     #[arg(long, env = "GREENROOM_LOOPS", value_name = "NUMBER")]

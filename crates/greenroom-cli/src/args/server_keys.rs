@@ -21,6 +21,7 @@ const PATHS: &[&str] = &[
     "access_log",
     "acme_root",
     "acme_storage",
+    "admin_token_file",
     "cert",
     "client_ca",
     "error_log",

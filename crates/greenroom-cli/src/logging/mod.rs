@@ -2,6 +2,7 @@
 
 mod common;
 mod file;
+mod levels;
 
 use std::io::{self, IsTerminal, Write};
 
@@ -17,6 +18,7 @@ use tracing_subscriber::{Layer, fmt, registry};
 use crate::args::{AccessLogFormat, LogArgs, LogFormat};
 use common::CommonFormat;
 pub(crate) use file::LogFiles;
+pub(crate) use levels::Levels;
 
 /// Lines that wait to be written. Beyond it lines are dropped: a slow reader of the log must not
 /// slow the loops.
@@ -32,7 +34,10 @@ pub(crate) fn before_threads<T>(args: &LogArgs, work: impl FnOnce() -> T) -> T {
 }
 
 /// The log's writers. The waiting lines are written when it is dropped.
-pub(crate) struct Logging(Vec<Sink>);
+pub(crate) struct Logging {
+    sinks: Vec<Sink>,
+    pub(crate) levels: Levels,
+}
 
 impl Logging {
     pub(crate) fn start(args: &LogArgs, files: LogFiles) -> Self {
@@ -42,7 +47,8 @@ impl Logging {
             None => Sink::start(io::stderr()),
         };
         let rest_lines = lines.clone();
-        let level = || args.log_level.clone();
+        let levels = Levels::default();
+        let level = || levels.filter(&args.log_level);
         let of_requests = filter_fn(|line| line.target() == ACCESS);
         let others = filter_fn(|line| line.target() != ACCESS).and(level());
         let (lines, sinks) = match (files.access, args.access_log_format) {
@@ -59,19 +65,24 @@ impl Logging {
             (None, None) => {
                 let lines = layer(args.log_format, lines, is_terminal);
                 registry().with(level()).with(lines).init();
-                return Self(vec![rest]);
+                let sinks = vec![rest];
+                return Self { sinks, levels };
             }
         };
         let rest_lines = layer(args.log_format, rest_lines, is_terminal);
         let both = vec![lines, rest_lines.with_filter(others).boxed()];
         registry().with(both).init();
-        Self(sinks)
+        Self { sinks, levels }
     }
 }
 
 impl Drop for Logging {
     fn drop(&mut self) {
-        let lines: usize = self.0.iter().map(|sink| sink.lost.dropped_lines()).sum();
+        let lines: usize = self
+            .sinks
+            .iter()
+            .map(|sink| sink.lost.dropped_lines())
+            .sum();
         if lines > 0 {
             tracing::warn!(lines, "log lines were lost: they were taken too slowly");
         }

@@ -2,10 +2,11 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
 
 use anyhow::{Context, ensure};
-use greenroom::Tls;
-use greenroom_acme::{Acme, AcmeHandle, BuildError};
+use greenroom::{CertificateStatus, Tls};
+use greenroom_acme::{Acme, AcmeHandle, BuildError, GroupStatus, State, Status};
 use greenroom_sites::{File, is_public_name};
 
 use super::identity::Identity;
@@ -37,6 +38,27 @@ pub(super) fn open(args: &AcmeArgs, storage: &Path) -> anyhow::Result<Acme> {
         builder = builder.roots(pem);
     }
     Ok(builder.build()?)
+}
+
+/// Returns the certificates as the operators' page shows them.
+pub(super) fn shown(status: &Status) -> Vec<CertificateStatus> {
+    status.groups.iter().map(shown_group).collect()
+}
+
+fn shown_group(group: &GroupStatus) -> CertificateStatus {
+    let served = group.certificate.as_ref();
+    let expires = served.and_then(|served| served.not_after.duration_since(UNIX_EPOCH).ok());
+    CertificateStatus {
+        names: served.map_or(&group.names, |served| &served.names).clone(),
+        expires_unix_seconds: expires.and_then(|since| i64::try_from(since.as_secs()).ok()),
+        note: Some(match &group.state {
+            State::Starting | State::Ordering => "it is being ordered".to_owned(),
+            State::Waiting { .. } => "it is renewed by itself".to_owned(),
+            State::Failed {
+                reason, attempts, ..
+            } => format!("{attempts} attempts in a row have failed: {reason}"),
+        }),
+    }
 }
 
 /// Gives the directory to the user to serve as, who obtains the certificates.

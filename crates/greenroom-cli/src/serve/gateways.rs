@@ -10,6 +10,7 @@ use greenroom::{DrainReport, Handle, Server, install_metrics};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinHandle;
 
+use super::actions;
 use super::announce;
 use super::code::CodeFile;
 use super::ending::Ended;
@@ -32,6 +33,9 @@ pub(super) async fn serve(
     let drained = match start(args.gateways(code_path.as_deref()), &mut gateways).await {
         Ok(Started::Ready) => {
             announce(args, &server);
+            if let Some(actions) = server.admin_actions() {
+                actions::add_restart(&actions, &gateways);
+            }
             let handle = server.handle();
             let reloading = tokio::spawn(reload(reloads, gateways.clone()));
             let watching = tokio::spawn(drain_when_closed(gateways.clone(), handle));

@@ -1,6 +1,7 @@
 //! `greenroom serve`: PSGI applications, or the demo application, behind Greenroom.
 
 mod acme;
+mod actions;
 mod certificates;
 mod code;
 mod descriptors;
@@ -21,7 +22,7 @@ use greenroom_sites::File;
 
 use crate::args::ServeArgs;
 use crate::demo::{self, Demo};
-use crate::logging::{Logging, before_threads};
+use crate::logging::{Levels, Logging, before_threads};
 use ending::Ended;
 pub(crate) use identity::Identity;
 use prepare::{Secured, prepare};
@@ -32,9 +33,15 @@ pub(crate) fn run(args: &ServeArgs, file: Option<File>) -> ExitCode {
         Ok(prepared) => prepared,
         Err(error) => return ending::refuse(&error),
     };
-    let _logging = Logging::start(&args.log, prepared.logs);
+    let logging = Logging::start(&args.log, prepared.logs);
     let _pid_file = prepared.pid_file;
-    match serve(args, file, prepared.server, prepared.secured) {
+    match serve(
+        args,
+        file,
+        prepared.server,
+        prepared.secured,
+        &logging.levels,
+    ) {
         Ok(ended) => ending::report(&ended),
         Err(error) => ending::explain(&error),
     }
@@ -46,13 +53,19 @@ pub(crate) fn run(args: &ServeArgs, file: Option<File>) -> ExitCode {
 async fn serve(
     args: &ServeArgs,
     file: Option<File>,
-    server: Server,
+    mut server: Server,
     secured: Secured,
+    levels: &Levels,
 ) -> anyhow::Result<Ended> {
     args.stage.build()?;
     // Before the log names the addresses: a reader may send a signal at once.
     let mut ending = shutdown_on_signals(server.handle()).context("cannot catch signals")?;
     let reloading = certificates::reload_on_hangup(secured.tls)?;
+    if let Some(actions) = server.admin_actions() {
+        actions::add(&actions, args, levels);
+    }
+    // Before the applications are loaded, which may take a while.
+    server.serve_admin();
     let obtaining = secured.acme.map(|acme| tokio::spawn(acme.run()));
     let ended = if let Some(file) = file {
         sites::serve(args, (file, secured.names), server, &mut ending).await

@@ -3,8 +3,8 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 
-use anyhow::ensure;
-use greenroom::{Address, InheritedSocket, Server, Tls};
+use anyhow::{Context, ensure};
+use greenroom::{Address, AdminToken, InheritedSocket, Server, Tls};
 use greenroom_acme::Acme;
 use greenroom_sites::File;
 
@@ -139,6 +139,8 @@ fn bind(
     if let Some(acme) = &secured.acme {
         let http01 = acme.http01();
         builder = builder.challenges(move |host, path| http01.key_authorization(host, path));
+        let status = acme.status();
+        builder = builder.certificate_status(move || acme::shown(&status.borrow()));
     }
     for address in &redirecting {
         builder = builder.listen_redirecting(address.clone());
@@ -146,6 +148,10 @@ fn bind(
     let status = args.status_listen.as_ref();
     if let Some(address) = status {
         builder = builder.admin(address.clone());
+    }
+    if let Some(file) = &args.admin_token_file {
+        let token = AdminToken::read(file).context("--admin-token-file")?;
+        builder = builder.admin_token(token);
     }
     let server = builder.bind()?;
     if let Some(owner) = owner {

@@ -10,6 +10,7 @@ use rustls::sign::CertifiedKey;
 
 use super::TlsError;
 use super::pem::{self, Part, fault_of};
+use super::status::CertificateStatus;
 
 /// A certificate with its chain and its key, by the files that hold them.
 #[derive(Clone, Debug)]
@@ -21,6 +22,8 @@ pub(super) struct CertificateFiles {
 /// The certificates of a server, by the names that they are for.
 pub(super) struct Certificates {
     by_name: HashMap<String, Arc<CertifiedKey>>,
+    /// Those that were added, in this order.
+    shown: Vec<CertificateStatus>,
     /// For names that none is for, and clients that ask for none.
     first: Option<Arc<CertifiedKey>>,
     /// Asked before the first is taken.
@@ -31,6 +34,7 @@ impl Certificates {
     pub(super) fn new(others: Option<Arc<dyn ResolvesServerCert>>) -> Self {
         Self {
             by_name: HashMap::new(),
+            shown: Vec::new(),
             first: None,
             others,
         }
@@ -68,6 +72,8 @@ impl Certificates {
     }
 
     fn add(&mut self, names: Vec<String>, certified: CertifiedKey) {
+        let shown = CertificateStatus::of(names.clone(), certified.cert.first());
+        self.shown.push(shown);
         let certified = Arc::new(certified);
         for name in names {
             self.by_name
@@ -75,6 +81,10 @@ impl Certificates {
                 .or_insert_with(|| Arc::clone(&certified));
         }
         self.first.get_or_insert(certified);
+    }
+
+    pub(super) fn shown(&self) -> &[CertificateStatus] {
+        &self.shown
     }
 
     pub(super) fn is_empty(&self) -> bool {

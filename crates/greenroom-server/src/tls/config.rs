@@ -15,7 +15,7 @@ use rustls::{CipherSuite, RootCertStore, SupportedCipherSuite};
 use super::certificates::{CertificateFiles, Certificates};
 use super::pem::{self, fault_of};
 use super::server_name::Noting;
-use super::{ACME_PROTOCOL, TlsError};
+use super::{ACME_PROTOCOL, CertificateStatus, TlsError};
 
 /// The protocols that clients may speak, the preferred first (RFC 7301).
 const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
@@ -258,6 +258,13 @@ impl Tls {
     #[must_use]
     pub fn has_certificate_for(&self, name: &str) -> bool {
         self.0.config.read().certificates.of_name(name).is_some()
+    }
+
+    /// Returns the certificates as they were read last, in the order in which they were added, but
+    /// for those of the [resolver](TlsBuilder::resolver).
+    #[must_use]
+    pub fn certificates(&self) -> Vec<CertificateStatus> {
+        self.0.config.read().certificates.shown().to_vec()
     }
 
     pub(crate) fn config(&self) -> Arc<ServerConfig> {

@@ -12,12 +12,14 @@ mod info;
 mod pem;
 mod server_name;
 mod session;
+mod status;
 mod stream;
 
 pub use config::{ClientCertificates, Tls, TlsBuilder};
 pub use error::TlsError;
 pub(crate) use hello::Hello;
 pub use info::TlsInfo;
+pub use status::CertificateStatus;
 pub(crate) use stream::TlsStream;
 
 /// The protocol in which CAs ask whether a name is ours (RFC 8737, 6.2).

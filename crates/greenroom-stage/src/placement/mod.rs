@@ -4,6 +4,7 @@ mod body;
 mod hand_over;
 pub(crate) mod lease;
 mod measured;
+mod moves;
 mod origin;
 pub(crate) mod outer;
 mod poll_times;
@@ -14,6 +15,7 @@ mod status;
 mod stopwatch;
 
 pub use hand_over::before_stages;
+pub use moves::{MOVES_SHOWN, MoveReason, MoveStatus};
 pub use route::WORTH_SHEDDING;
 pub use rule::{
     LONG_RUN, Move, PROVEN_RUNS, Rule, SHORT_RUN, STREAK_FIRST, STREAK_LIKELY, STREAK_MAX,

@@ -2,7 +2,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::hash::BuildHasher;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crossbeam_utils::CachePadded;
 use http::Method;
@@ -10,6 +10,7 @@ use metrics::{Counter, counter};
 use parking_lot::Mutex;
 use rustc_hash::FxBuildHasher;
 
+use super::moves::{MoveReason, Moves};
 use super::outer;
 use super::poll_times::PollTimes;
 use super::rule::{Move, Rule, STREAK_LIKELY};
@@ -55,6 +56,7 @@ pub(crate) struct Route {
 struct Judge {
     rule: Rule,
     counted: u64,
+    latest_moves: Moves,
 }
 
 impl Drop for Route {
@@ -80,21 +82,23 @@ impl Route {
     pub(crate) fn record_inline(&self, poll_time: Duration) {
         self.poll_times.record(poll_time);
         if poll_time > self.long_run {
-            self.consult(|rule| rule.is_inline().then(|| rule.record(poll_time)).flatten());
+            self.consult(MoveReason::Long, |rule| {
+                rule.is_inline().then(|| rule.record(poll_time)).flatten()
+            });
         }
     }
 
     /// Records a run on the stage.
     pub(crate) fn record_staged(&self, poll_time: Duration) {
         self.poll_times.record(poll_time);
-        self.consult(|rule| rule.record(poll_time));
+        self.consult(MoveReason::Long, |rule| rule.record(poll_time));
     }
 
     /// Records a stall that the watchdog sees, and moves the route to its stage.
     pub(crate) fn stall(&self) {
         self.stalls.fetch_add(1, Ordering::Relaxed);
         self.counter("greenroom_route_stalls_total").increment(1);
-        self.consult(Rule::stalled);
+        self.consult(MoveReason::Stalled, Rule::stalled);
     }
 
     /// Returns the poll time beyond which a run is long.
@@ -107,7 +111,7 @@ impl Route {
         if self.is_fixed || self.judge.lock().rule.is_pinned() {
             return;
         }
-        self.consult(Rule::pin);
+        self.consult(MoveReason::BlocksInPlace, Rule::pin);
         let (method, path) = (self.method, self.path);
         tracing::warn!(
             method,
@@ -214,8 +218,12 @@ impl Route {
     }
 
     pub(crate) fn status(&self) -> RouteStatus {
-        let rule = self.judge.lock().rule;
+        let (rule, latest_moves) = {
+            let judge = self.judge.lock();
+            (judge.rule, judge.latest_moves.shown(Instant::now()))
+        };
         RouteStatus {
+            latest_moves,
             streak: rule.streak(),
             streak_needed: rule.needed(),
             method: self.method.to_owned(),
@@ -234,7 +242,8 @@ impl Route {
         }
     }
 
-    fn consult(&self, ask: impl FnOnce(&mut Rule) -> Option<Move>) {
+    /// Asks the rule for a move, which is for this reason if it is back to the stage.
+    fn consult(&self, back: MoveReason, ask: impl FnOnce(&mut Rule) -> Option<Move>) {
         if self.is_fixed {
             return;
         }
@@ -244,6 +253,11 @@ impl Route {
         self.is_likely_short
             .store(is_likely_short, Ordering::Relaxed);
         let Some(to) = moved else { return };
+        let reason = match to {
+            Move::Inline => MoveReason::ProvenShort,
+            Move::Staged => back,
+        };
+        judge.latest_moves.add(Instant::now(), to, reason);
         self.is_inline.store(to == Move::Inline, Ordering::Relaxed);
         self.moves.fetch_add(1, Ordering::Relaxed);
         self.counter("greenroom_route_moves_total").increment(1);
@@ -355,6 +369,7 @@ impl Routes {
             judge: Mutex::new(Judge {
                 rule: self.rule,
                 counted: 0,
+                latest_moves: Moves::default(),
             }),
             is_likely_short: AtomicBool::new(false),
             requests: AtomicU32::new(0),
@@ -455,6 +470,10 @@ mod tests {
         assert!(!route.is_inline() && route.is_likely_short());
         let status = route.status();
         assert_eq!((status.moves, status.streak_needed), (2, 2 * STREAK_FIRST));
+        let moves = status.latest_moves.iter();
+        let moves: Vec<_> = moves.map(|made| (made.to, made.reason)).collect();
+        let back = (Move::Staged, MoveReason::Long);
+        assert_eq!(moves, [back, (Move::Inline, MoveReason::ProvenShort)]);
     }
 
     #[test]

@@ -1,5 +1,7 @@
 use std::time::Duration;
 
+use serde::Serialize;
+
 /// The mean poll time up to which runs are short. A page of 200 us is no stall.
 pub const SHORT_RUN: Duration = Duration::from_micros(250);
 
@@ -28,7 +30,8 @@ pub const STREAK_LIKELY: u32 = 8;
 pub const PROVEN_RUNS: u64 = 1_000;
 
 /// A move of a route's runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Move {
     /// To the loop itself.
     Inline,

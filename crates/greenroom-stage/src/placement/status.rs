@@ -1,6 +1,8 @@
 use greenroom_quantiles::Quantiles;
 use serde::Serialize;
 
+use super::moves::MoveStatus;
+
 /// A route at one moment. Times are in microseconds; counts are since its first request.
 #[derive(Clone, Debug, Serialize)]
 pub struct RouteStatus {
@@ -22,6 +24,8 @@ pub struct RouteStatus {
     pub streak_needed: u32,
     /// Moves between loop and stage.
     pub moves: u64,
+    /// The latest of them, the last one first, at most [`MOVES_SHOWN`](super::MOVES_SHOWN).
+    pub latest_moves: Vec<MoveStatus>,
     /// Requests that were shed.
     pub sheds: u64,
     /// Times that the watchdog saw it hold up a loop.

@@ -44,11 +44,15 @@ pub struct InstallMetricsError(#[from] BuildError);
 ///
 /// If called outside a tokio runtime.
 pub fn install_metrics() -> Result<Router, InstallMetricsError> {
+    Ok(routes()?.layer(Placement::auto().priority(Priority::Critical)))
+}
+
+/// Returns the same route, which is not placed.
+pub(super) fn routes() -> Result<Router, InstallMetricsError> {
     let handle = recorder()?;
     tokio::spawn(keep_up(handle.clone()));
     let show = move || async move { ([(CONTENT_TYPE, FORMAT)], handle.render()) };
-    let router = Router::new().route("/greenroom/metrics", get(show));
-    Ok(router.layer(Placement::auto().priority(Priority::Critical)))
+    Ok(Router::new().route("/greenroom/metrics", get(show)))
 }
 
 fn recorder() -> Result<PrometheusHandle, BuildError> {

@@ -1,74 +1,123 @@
-//! The admin server: status and metrics at an address of their own, where no application can stand
-//! in the way.
+//! The admin server: a page, status, metrics, health and actions at an address of their own, where
+//! no application can stand in the way.
 
+mod actions;
+mod history;
 mod metrics;
+mod page;
+mod routes;
+mod token;
+mod view;
 
 use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use axum::routing::get;
-use axum::{Json, Router};
-use greenroom_server::{Address, App, Error, Server};
-use greenroom_stage::{Placement, Priority};
+use greenroom_server::{Address, Error, Limits, Server};
+use tokio::task::AbortHandle;
 
+use crate::server::Sources;
 use crate::status::Shown;
-use crate::{Handle, IntoApp};
+use crate::{IntoApp, OnLoops, Readiness};
+pub use actions::AdminActions;
+use history::History;
 pub use metrics::{InstallMetricsError, install_metrics};
+pub use token::{AdminToken, AdminTokenError};
 
-/// A server of its own, on a loop of its own: `/greenroom/status` and `/greenroom/metrics`.
+/// A server of its own, on a loop of its own. It ends when this is dropped.
 #[derive(Debug)]
-pub(crate) struct AdminServer(Server);
+pub(crate) struct AdminServer {
+    address: Address,
+    handle: greenroom_server::Handle,
+    /// There until it serves.
+    bound: Option<Server>,
+    state: Arc<Admin>,
+    sampling: Option<AbortHandle>,
+}
+
+/// What its handlers share.
+#[derive(Debug)]
+pub(crate) struct Admin {
+    shown: Arc<Shown>,
+    history: History,
+    actions: Option<AdminActions>,
+    begun: Instant,
+}
 
 impl AdminServer {
-    pub(crate) fn bind(address: Address) -> Result<Self, Error> {
+    pub(crate) fn bind(
+        address: Address,
+        shown: Arc<Shown>,
+        token: Option<AdminToken>,
+    ) -> Result<Self, Error> {
         let mut server = Server::builder()
             .listen(address)
             .loops(NonZeroUsize::MIN)
+            .limits(limits())
             .bind()?;
         // So that its own routes are shown by no other server.
-        Shown::attach(&mut server, &[]);
-        Ok(Self(server))
+        Shown::attach(&mut server, &[], Readiness::default(), Sources::default());
+        Ok(Self {
+            address: server.local_addresses()[0].clone(),
+            handle: server.handle(),
+            bound: Some(server),
+            state: Arc::new(Admin {
+                actions: token.map(|token| AdminActions::new(token, shown.server.clone())),
+                shown,
+                history: History::default(),
+                begun: Instant::now(),
+            }),
+            sampling: None,
+        })
     }
 
     pub(crate) fn address(&self) -> &Address {
-        &self.0.local_addresses()[0]
+        &self.address
     }
 
-    /// Serves the status of this server, until the result is dropped, and then ends at once. Must
-    /// be called within a runtime that lives as long.
-    pub(crate) fn serve(self, shown: Handle) -> AdminServing {
-        let address = self.address();
-        tracing::info!(%address, url = address.url().map(display), "status at");
-        let handle = self.0.handle();
-        let app = app(shown);
+    pub(crate) fn actions(&self) -> Option<AdminActions> {
+        self.state.actions.clone()
+    }
+
+    /// Logs where it listens.
+    pub(crate) fn announce(&self) {
+        let address = &self.address;
+        tracing::info!(%address, url = address.url().map(tracing::field::display), "status at");
+    }
+
+    /// Serves, unless it does so already. Must be called within a runtime that lives as long.
+    pub(crate) fn serve(&mut self) {
+        let Some(server) = self.bound.take() else {
+            return;
+        };
+        tracing::debug!(address = %self.address, "the admin server serves");
+        // Not placed: a stage may be full of what it is asked about, and nothing else is on its
+        // loop.
+        let app = IntoApp::<_>::into_app(OnLoops(routes::router(&self.state)), None);
         tokio::spawn(async move {
-            if let Err(error) = self.0.serve(app).await {
+            if let Err(error) = server.serve(app).await {
                 tracing::error!(%error, "the admin server has ended");
             }
         });
-        AdminServing(handle)
+        let sampling = tokio::spawn(history::sample(Arc::clone(&self.state)));
+        self.sampling = Some(sampling.abort_handle());
     }
 }
 
-/// An [`AdminServer`] that serves. It ends when this is dropped.
-#[derive(Debug)]
-pub(crate) struct AdminServing(greenroom_server::Handle);
-
-impl Drop for AdminServing {
+impl Drop for AdminServer {
     fn drop(&mut self) {
-        self.0.abort();
+        self.handle.abort();
+        if let Some(sampling) = &self.sampling {
+            sampling.abort();
+        }
     }
 }
 
-fn app(shown: Handle) -> impl App {
-    let metrics = install_metrics().unwrap_or_else(|error| {
-        tracing::warn!(%error, "the admin server shows no metrics");
-        Router::new()
-    });
-    let status = Router::new()
-        .route(
-            "/greenroom/status",
-            get(move || async move { Json(shown.status()) }),
-        )
-        .layer(Placement::auto().priority(Priority::Critical));
-    IntoApp::<_>::into_app(status.merge(metrics), None)
+/// Its loop waits for a processor as long as all others do when the machine is overloaded, and then
+/// more than ever it must refuse nobody.
+fn limits() -> Limits {
+    Limits {
+        loop_lag_max: Duration::from_hours(1),
+        ..Limits::default()
+    }
 }

@@ -3,10 +3,12 @@
 mod builder;
 mod handle;
 mod settings;
+mod sources;
 
 pub use builder::ServerBuilder;
 pub use handle::{Handle, shutdown_on_signals};
 pub(crate) use settings::{Settings, setters};
+pub(crate) use sources::Sources;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,11 +19,11 @@ use greenroom_server::{Address, App, DrainReport, Error};
 use greenroom_stage::ClientKey;
 
 #[cfg(feature = "admin")]
-use crate::admin::AdminServer;
+use crate::admin::{AdminActions, AdminServer};
 use crate::notices::carry_to_stages;
 use crate::placing::warn_unplaced;
 use crate::status::{Shown, tell_scopes};
-use crate::{IntoApp, OnLoops, Status};
+use crate::{IntoApp, OnLoops, Readiness, Status};
 
 /// A server that is bound to its addresses.
 ///
@@ -84,16 +86,24 @@ impl Server {
 
     pub(crate) fn bind(settings: Settings) -> Result<Self, Error> {
         let mut inner = settings.server.bind()?;
+        let shown = Shown::attach(
+            &mut inner,
+            &settings.actors,
+            settings.readiness,
+            settings.sources,
+        );
         Ok(Self {
-            shown: Shown::attach(&mut inner, &settings.actors),
-            inner,
-            client_key: settings.client_key,
-            actors: settings.actors,
             #[cfg(feature = "admin")]
             admin: settings
                 .admin
-                .map(|address| AdminServer::bind(address?))
+                .map(|address| {
+                    AdminServer::bind(address?, Arc::clone(&shown), settings.admin_token)
+                })
                 .transpose()?,
+            shown,
+            inner,
+            client_key: settings.client_key,
+            actors: settings.actors,
         })
     }
 
@@ -110,6 +120,35 @@ impl Server {
     #[must_use]
     pub fn admin_address(&self) -> Option<&Address> {
         self.admin.as_ref().map(AdminServer::address)
+    }
+
+    /// Serves the [admin address](ServerBuilder::admin) from now on, if there is one, and not only
+    /// while the server [serves](Self::serve): for programs that load their applications between
+    /// [`bind`](ServerBuilder::bind) and then. `/ready` says meanwhile that it is not. A second
+    /// call does nothing.
+    ///
+    /// # Panics
+    ///
+    /// If called outside a tokio runtime, which must live as long as the server.
+    #[cfg(feature = "admin")]
+    pub fn serve_admin(&mut self) {
+        if let Some(admin) = &mut self.admin {
+            admin.serve();
+        }
+    }
+
+    /// Returns the actions that operators can take at the [admin address](ServerBuilder::admin);
+    /// `None` if there is none, or [no token](ServerBuilder::admin_token) for them.
+    #[cfg(feature = "admin")]
+    #[must_use]
+    pub fn admin_actions(&self) -> Option<AdminActions> {
+        self.admin.as_ref()?.actions()
+    }
+
+    /// Returns what the readiness of this server depends on.
+    #[must_use]
+    pub fn readiness(&self) -> Readiness {
+        self.shown.readiness.clone()
     }
 
     /// Returns a handle that ends this server and shows its status.
@@ -181,7 +220,11 @@ impl Server {
 
     /// Runs the server, with its admin server and the end of its actors.
     async fn run<A, F>(
-        self,
+        #[cfg_attr(
+            not(feature = "admin"),
+            expect(unused_mut, reason = "nothing is begun")
+        )]
+        mut self,
         app: A,
         serve: impl FnOnce(greenroom_server::Server, A) -> F,
     ) -> Result<DrainReport, Error>
@@ -194,10 +237,11 @@ impl Server {
         #[cfg(feature = "psgi")]
         self.shown.claim(&app);
         #[cfg(feature = "admin")]
-        let _admin = {
-            let handle = Handle::new(self.shown);
-            self.admin.map(|admin| admin.serve(handle))
-        };
+        {
+            self.serve_admin();
+            self.admin.iter().for_each(AdminServer::announce);
+        }
+        self.shown.readiness.begin();
         let deadline = self.inner.limits().drain_deadline;
         let report = serve(self.inner, app).await;
         join_all(self.actors.iter().map(|system| end(system, deadline))).await;

@@ -5,14 +5,23 @@ use greenroom_actor::ActorSystem;
 use greenroom_server::{Address, AddressError};
 use greenroom_stage::ClientKey;
 
+use super::Sources;
+use crate::Readiness;
+#[cfg(feature = "admin")]
+use crate::admin::AdminToken;
+
 /// The settings of a server.
 #[derive(Debug, Default)]
 pub(crate) struct Settings {
     pub(crate) server: greenroom_server::ServerBuilder,
     pub(crate) client_key: Option<ClientKey>,
     pub(crate) actors: Vec<ActorSystem>,
+    pub(crate) readiness: Readiness,
+    pub(crate) sources: Sources,
     #[cfg(feature = "admin")]
     pub(crate) admin: Option<Result<Address, AddressError>>,
+    #[cfg(feature = "admin")]
+    pub(crate) admin_token: Option<AdminToken>,
 }
 
 /// Defines the methods of a type that set its [`Settings`].
@@ -72,6 +81,7 @@ macro_rules! setters {
         /// ```
         #[cfg(any(feature = "tls", feature = "tls-ring"))]
         pub fn tls(mut self, tls: $crate::Tls) -> Self {
+            self.settings.sources.tls = Some(tls.clone());
             self.settings.server = self.settings.server.tls(tls);
             self
         }
@@ -143,16 +153,54 @@ macro_rules! setters {
             self
         }
 
-        /// Shows the server's [`Status`](crate::Status) and metrics at an address of their own, on
-        /// a loop of its own: `/greenroom/status` and `/greenroom/metrics`. It is best one that
-        /// only operators reach: the status names routes and their load. By default they are shown
-        /// nowhere. Needs the feature `admin`.
+        /// Has the server tell by this [`Readiness`](crate::Readiness) when it is ready. Default:
+        /// one of its own, which [`Server::readiness`](crate::Server::readiness) returns.
+        pub fn readiness(mut self, readiness: &$crate::Readiness) -> Self {
+            self.settings.readiness = readiness.clone();
+            self
+        }
+
+        /// Shows the state of this bus in the server's [`Status`](crate::Status), beside those
+        /// given before.
+        #[cfg(feature = "bus")]
+        pub fn bus(mut self, bus: &$crate::bus::Bus) -> Self {
+            self.settings.sources.buses.push(bus.clone());
+            self
+        }
+
+        /// Shows the certificates that `status` returns in the server's
+        /// [`Status`](crate::Status), after those of its [TLS](Self::tls): for those of a
+        /// [resolver](crate::TlsBuilder::resolver), such as one that obtains certificates. It is
+        /// called for each status, so it should return at once.
+        #[cfg(any(feature = "tls", feature = "tls-ring"))]
+        pub fn certificate_status<F>(mut self, status: F) -> Self
+        where
+            F: Fn() -> Vec<$crate::CertificateStatus> + Send + Sync + 'static,
+        {
+            self.settings.sources.obtained = Some(Box::new(status));
+            self
+        }
+
+        /// Shows the server to operators at an address of their own, on a loop of its own: a page
+        /// at `/`, the same as text at `/greenroom/status.txt`, the [`Status`](crate::Status) at
+        /// `/greenroom/status`, metrics at `/greenroom/metrics`, and `/health` and `/ready` for
+        /// load balancers. It is best an address that only operators reach: the page names routes,
+        /// their load and their clients. By default they are shown nowhere. Needs the feature
+        /// `admin`.
         #[cfg(feature = "admin")]
         pub fn admin<A>(mut self, address: A) -> Self
         where
             A: TryInto<$crate::Address, Error: Into<$crate::AddressError>>,
         {
             self.settings.admin = Some(address.try_into().map_err(Into::into));
+            self
+        }
+
+        /// Lets who has this token take [actions](crate::Server::admin_actions) at the admin
+        /// address, such as to drain the server. Default: nobody can.
+        #[cfg(feature = "admin")]
+        pub fn admin_token(mut self, token: $crate::AdminToken) -> Self {
+            self.settings.admin_token = Some(token);
             self
         }
     };

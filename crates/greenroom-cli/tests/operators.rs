@@ -1,0 +1,46 @@
+//! What operators have: `greenroom status`, health and readiness, actions, and the page under
+//! overload and in a browser.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+#[path = "operators/actions.rs"]
+mod actions;
+#[path = "operators/browser.rs"]
+mod browser;
+mod outside;
+#[path = "operators/overload.rs"]
+mod overload;
+#[path = "operators/readiness.rs"]
+mod readiness;
+#[path = "operators/status.rs"]
+mod status;
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use outside::http::{self, Response};
+use outside::server::Server;
+
+/// The time that a client gives a response; only a failing test waits so long.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// A server with an admin server.
+struct Operated {
+    server: Server,
+}
+
+impl Operated {
+    fn start(flags: &[&str]) -> Self {
+        let flags = [&["--status-listen", "127.0.0.1:0"], flags].concat();
+        let server = Server::with_flags_listening_on(&flags, 1);
+        Self { server }
+    }
+
+    fn admin(&self) -> SocketAddr {
+        self.server.address_of(1)
+    }
+
+    fn ask(&self, path: &str) -> Response {
+        http::get(self.admin(), path, PATIENCE).expect(path)
+    }
+}

@@ -1,0 +1,192 @@
+//! What operators can do at the admin address, with a token.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::sync::Mutex as AsyncMutex;
+use tokio::time::{sleep, timeout};
+
+use super::AdminToken;
+
+/// The time for which whoever takes an action is held until its outcome; it goes on after that.
+pub(super) const OUTCOME_WAIT_MAX: Duration = Duration::from_secs(30);
+
+/// The rest after a wrong token. Rests come one after the other, so that no more tokens can be
+/// tried than one in this time.
+const WRONG_TOKEN_REST: Duration = Duration::from_secs(1);
+
+type Outcome = Result<String, String>;
+type Running = Pin<Box<dyn Future<Output = Outcome> + Send>>;
+type Run = Arc<dyn Fn(String) -> Running + Send + Sync>;
+
+/// The actions that operators can take at a server's [admin
+/// address](crate::ServerBuilder::admin_token), by its page and by
+/// `POST /greenroom/actions/NAME`. `drain` is always among them. Clones are the same server's.
+///
+/// ```no_run
+/// use greenroom::{AdminToken, Server};
+///
+/// let server = Server::builder()
+///     .listen("127.0.0.1:5000")
+///     .admin("127.0.0.1:5001")
+///     .admin_token(AdminToken::read("/etc/app/token")?)
+///     .bind()?;
+/// if let Some(actions) = server.admin_actions() {
+///     actions.add("empty-cache", "Forgets what is cached", || async {
+///         Ok("12 entries are forgotten".to_owned())
+///     });
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct AdminActions(Arc<Shared>);
+
+struct Shared {
+    token: AdminToken,
+    actions: Mutex<BTreeMap<&'static str, Action>>,
+    resting: AsyncMutex<()>,
+}
+
+#[derive(Clone)]
+struct Action {
+    about: &'static str,
+    /// The name of the value that it takes, if it takes one.
+    takes: Option<&'static str>,
+    run: Run,
+    /// Held while it runs: one at a time.
+    running: Arc<AsyncMutex<()>>,
+}
+
+/// An action, as the page shows it.
+pub(super) struct ActionShown {
+    pub(super) name: &'static str,
+    pub(super) about: &'static str,
+    pub(super) takes: Option<&'static str>,
+}
+
+/// The end of an attempt to take an action.
+#[derive(Debug)]
+pub(super) enum Taken {
+    Done(String),
+    Failed(String),
+    /// It has not ended within [`OUTCOME_WAIT_MAX`], and goes on.
+    GoesOn,
+    /// It runs already.
+    Busy,
+    Unknown,
+}
+
+impl AdminActions {
+    pub(super) fn new(token: AdminToken, server: greenroom_server::Handle) -> Self {
+        let actions = Self(Arc::new(Shared {
+            token,
+            actions: Mutex::default(),
+            resting: AsyncMutex::default(),
+        }));
+        let about = "Ends the server in order: no new connections, what is under way is finished";
+        actions.add("drain", about, move || {
+            server.drain();
+            async { Ok("the server drains, and then ends".to_owned()) }
+        });
+        actions
+    }
+
+    /// Adds an action, or replaces the one of this name, which is best lower case letters and
+    /// hyphens. It runs on the admin server's loop, which it must not hold up, and never twice at
+    /// a time; the texts that it returns are shown to the operator.
+    pub fn add<F, R>(&self, name: &'static str, about: &'static str, run: F)
+    where
+        F: Fn() -> R + Send + Sync + 'static,
+        R: Future<Output = Result<String, String>> + Send + 'static,
+    {
+        self.insert(name, about, None, move |_| Box::pin(run()));
+    }
+
+    /// Adds an action that takes a value, such as a level; `takes` names it.
+    pub fn add_with<F, R>(
+        &self,
+        name: &'static str,
+        takes: &'static str,
+        about: &'static str,
+        run: F,
+    ) where
+        F: Fn(String) -> R + Send + Sync + 'static,
+        R: Future<Output = Result<String, String>> + Send + 'static,
+    {
+        self.insert(name, about, Some(takes), move |value| Box::pin(run(value)));
+    }
+
+    fn insert(
+        &self,
+        name: &'static str,
+        about: &'static str,
+        takes: Option<&'static str>,
+        run: impl Fn(String) -> Running + Send + Sync + 'static,
+    ) {
+        let action = Action {
+            about,
+            takes,
+            run: Arc::new(run),
+            running: Arc::default(),
+        };
+        self.0.actions.lock().insert(name, action);
+    }
+
+    pub(super) fn shown(&self) -> Vec<ActionShown> {
+        let actions = self.0.actions.lock();
+        let shown = actions.iter().map(|(name, action)| ActionShown {
+            name,
+            about: action.about,
+            takes: action.takes,
+        });
+        shown.collect()
+    }
+
+    /// Returns `true` for the right token, and `false` for another after a rest.
+    pub(super) async fn admits(&self, token: Option<&str>) -> bool {
+        if token.is_some_and(|told| self.0.token.is(told)) {
+            return true;
+        }
+        let _turn = self.0.resting.lock().await;
+        sleep(WRONG_TOKEN_REST).await;
+        false
+    }
+
+    pub(super) async fn take(&self, name: &str, value: String) -> Taken {
+        let action = self.0.actions.lock().get(name).cloned();
+        let Some(action) = action else {
+            return Taken::Unknown;
+        };
+        let Ok(alone) = action.running.try_lock_owned() else {
+            return Taken::Busy;
+        };
+        let running = (action.run)(value);
+        let name = name.to_owned();
+        let outcome = tokio::spawn(async move {
+            let outcome = running.await;
+            drop(alone);
+            match &outcome {
+                Ok(said) => tracing::info!(action = name, said, "an operator's action is done"),
+                Err(error) => tracing::error!(action = name, error, "an operator's action failed"),
+            }
+            outcome
+        });
+        match timeout(OUTCOME_WAIT_MAX, outcome).await {
+            Ok(Ok(Ok(said))) => Taken::Done(said),
+            Ok(Ok(Err(error))) => Taken::Failed(error),
+            Ok(Err(_)) => Taken::Failed("it has panicked".to_owned()),
+            Err(_) => Taken::GoesOn,
+        }
+    }
+}
+
+impl fmt::Debug for AdminActions {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let actions = self.0.actions.lock();
+        out.debug_set().entries(actions.keys()).finish()
+    }
+}
