@@ -6,9 +6,11 @@ mod completions;
 pub mod demo;
 mod exit;
 mod logging;
+mod pid;
 mod serve;
 mod sites;
 mod status;
+mod upgrade;
 
 use std::process::ExitCode;
 
@@ -20,7 +22,10 @@ use args::{Args, Command};
 #[must_use]
 pub fn run() -> ExitCode {
     let words = std::env::args_os();
-    let args = Args::read(words).unwrap_or_else(|error| error.exit());
+    let args = Args::read(words).unwrap_or_else(|error| {
+        serve::tell_version_before(&error);
+        error.exit()
+    });
     match args.command {
         Command::Bench(args) => bench::run(&args),
         Command::Check(args) => sites::check(&args),
@@ -33,5 +38,6 @@ pub fn run() -> ExitCode {
             None => serve::run(&args, None),
         },
         Command::Status(args) => status::run(&args),
+        Command::Upgrade(args) => upgrade::run(&args),
     }
 }

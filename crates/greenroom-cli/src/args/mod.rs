@@ -20,6 +20,7 @@ mod sites;
 mod stage;
 mod status;
 mod tls;
+mod upgrade;
 mod value;
 
 use std::ffi::OsString;
@@ -38,6 +39,7 @@ pub(crate) use server_keys::Flags;
 pub(crate) use sites::{CheckArgs, ConfigArgs, ReloadArgs, SchemaArgs};
 pub(crate) use status::StatusArgs;
 pub(crate) use tls::AcmeArgs;
+pub(crate) use upgrade::UpgradeArgs;
 
 const EXIT_STATUSES: &str = "\
 Exit statuses:
@@ -67,6 +69,7 @@ pub(crate) enum Command {
     Schema(SchemaArgs),
     Serve(Box<ServeArgs>),
     Status(StatusArgs),
+    Upgrade(UpgradeArgs),
 }
 
 impl Args {

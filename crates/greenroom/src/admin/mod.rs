@@ -13,7 +13,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use greenroom_server::{Address, Error, Limits, Server};
+use greenroom_server::{Address, Error, Limits, Server, Upgrades};
 use tokio::task::AbortHandle;
 
 use crate::server::Sources;
@@ -23,6 +23,9 @@ pub use actions::AdminActions;
 use history::History;
 pub use metrics::{InstallMetricsError, install_metrics};
 pub use token::{AdminToken, AdminTokenError};
+
+/// The name by which its sockets go over to the next version.
+const NAME: &str = "admin";
 
 /// A server of its own, on a loop of its own. It ends when this is dropped.
 #[derive(Debug)]
@@ -49,12 +52,16 @@ impl AdminServer {
         address: Address,
         shown: Arc<Shown>,
         token: Option<AdminToken>,
+        upgrades: Option<&Upgrades>,
     ) -> Result<Self, Error> {
         let mut server = Server::builder()
             .listen(address)
             .loops(NonZeroUsize::MIN)
-            .limits(limits())
-            .bind()?;
+            .limits(limits());
+        if let Some(upgrades) = upgrades {
+            server = server.upgrades(&upgrades.named(NAME));
+        }
+        let mut server = server.bind()?;
         // So that its own routes are shown by no other server.
         Shown::attach(&mut server, &[], Readiness::default(), Sources::default());
         Ok(Self {

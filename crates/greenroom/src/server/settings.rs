@@ -1,6 +1,7 @@
 //! The settings that a [`Server`](super::Server) and a [`Serve`](crate::Serve) share.
 
 use greenroom_actor::ActorSystem;
+use greenroom_server::Upgrades;
 #[cfg(feature = "admin")]
 use greenroom_server::{Address, AddressError};
 use greenroom_stage::ClientKey;
@@ -18,6 +19,8 @@ pub(crate) struct Settings {
     pub(crate) actors: Vec<ActorSystem>,
     pub(crate) readiness: Readiness,
     pub(crate) sources: Sources,
+    pub(crate) upgrades: Option<Upgrades>,
+    pub(crate) upgrade_on_signal: bool,
     #[cfg(feature = "admin")]
     pub(crate) admin: Option<Result<Address, AddressError>>,
     #[cfg(feature = "admin")]
