@@ -234,10 +234,6 @@ impl Server {
 
     /// Runs the server, with its admin server and the end of its actors.
     async fn run<A, F>(
-        #[cfg_attr(
-            not(feature = "admin"),
-            expect(unused_mut, reason = "nothing is begun")
-        )]
         mut self,
         app: A,
         serve: impl FnOnce(greenroom_server::Server, A) -> F,
@@ -246,7 +242,7 @@ impl Server {
         A: App,
         F: Future<Output = Result<DrainReport, Error>>,
     {
-        let upgrading = self.upgrades.map(upgrade_on_signal).transpose();
+        let upgrading = self.upgrades.take().map(upgrade_on_signal).transpose();
         let upgrading = upgrading.map_err(Error::Signals)?;
         carry_to_stages();
         tell_scopes();
