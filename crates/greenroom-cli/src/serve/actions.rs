@@ -1,4 +1,4 @@
-//! What operators can do at --status-listen, with the token of --admin-token-file.
+//! Actions of operators at --status-listen, with the token of --admin-token-file.
 
 use std::io;
 

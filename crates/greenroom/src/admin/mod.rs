@@ -35,7 +35,7 @@ pub(crate) struct AdminServer {
     sampling: Option<AbortHandle>,
 }
 
-/// What its handlers share.
+/// The state that its handlers share.
 #[derive(Debug)]
 pub(crate) struct Admin {
     shown: Arc<Shown>,
