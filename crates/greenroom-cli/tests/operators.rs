@@ -1,4 +1,4 @@
-//! What operators have: `greenroom status`, health and readiness, actions, and the page under
+//! The tools of operators: `greenroom status`, health and readiness, actions, and the page under
 //! overload and in a browser.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]

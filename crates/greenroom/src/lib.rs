@@ -26,8 +26,9 @@
 //! `greenroom-server`. Limits, drain and the rest are set on [its result](Serve). For several
 //! addresses, signals and the rest of what a process needs there is [`Server::builder`].
 //!
-//! Features: `admin` is a page for operators, status and metrics at an address of their own, `bus` topics in the process
-//! and through Redis, `proxy` a reverse proxy, `psgi` Perl applications. None is on by default.
+//! Features: `admin` is a page for operators, status and metrics at an address of their own, `bus`
+//! topics in the process and through Redis, `proxy` a reverse proxy, `psgi` Perl applications. None
+//! is on by default.
 //!
 //! # Where a handler runs
 //!

@@ -10,6 +10,7 @@ use crate::status::Target;
 /// It asks the address of the server's --status-listen: what needs attention, the last minutes,
 /// loops, stages, routes, who is refused, actors, workers, certificates and upstreams.
 #[derive(Debug, clap::Args)]
+#[expect(clippy::doc_markdown, reason = "the text is shown on a terminal")]
 #[command(after_help = "\
 Values that stand out have a ! behind them, and those that are bad have !!
 

@@ -1,4 +1,4 @@
-//! What operators can do at --status-listen, with the token of --admin-token-file.
+//! Actions of operators at --status-listen, with the token of --admin-token-file.
 
 use std::io;
 
@@ -57,7 +57,11 @@ pub(super) fn add_restart(actions: &AdminActions, gateways: &[Gateway]) {
 
 fn set_level(levels: &Levels, text: &str) -> Result<String, String> {
     // A single word that is no level would be taken for a target, and silence all others.
-    let is_level = |word: &str| word.contains('=') || word.trim().parse::<LevelFilter>().is_ok();
+    // Nothing at all would be taken for `error`.
+    let is_level = |word: &str| {
+        let word = word.trim();
+        word.contains('=') || !word.is_empty() && word.parse::<LevelFilter>().is_ok()
+    };
     if !text.split(',').all(is_level) {
         return Err(format!("`{text}` is no level; allowed are {LEVELS}"));
     }

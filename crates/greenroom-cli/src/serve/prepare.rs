@@ -4,7 +4,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 
 use anyhow::{Context, ensure};
-use greenroom::{Address, AdminToken, InheritedSocket, Server, Tls, Upgrades};
+use greenroom::{Address, AdminToken, InheritedSocket, Server, ServerBuilder, Tls, Upgrades};
 use greenroom_acme::Acme;
 use greenroom_sites::File;
 
@@ -152,21 +152,24 @@ fn bind(
     for address in &redirecting {
         builder = builder.listen_redirecting(address.clone());
     }
-    let status = args.status_listen.as_ref();
-    if let Some(address) = status {
+    let server = with_admin(builder, args)?.bind()?;
+    if let Some(owner) = owner {
+        let plain = args.tls.without_tls();
+        let mut files = addresses.iter().chain(plain).chain(&args.status_listen);
+        files.try_for_each(|address| owner.own_socket(address))?;
+    }
+    Ok(server)
+}
+
+fn with_admin(mut builder: ServerBuilder, args: &ServeArgs) -> anyhow::Result<ServerBuilder> {
+    if let Some(address) = &args.status_listen {
         builder = builder.admin(address.clone());
     }
     if let Some(file) = &args.admin_token_file {
         let token = AdminToken::read(file).context("--admin-token-file")?;
         builder = builder.admin_token(token);
     }
-    let server = builder.bind()?;
-    if let Some(owner) = owner {
-        let plain = args.tls.without_tls();
-        let mut files = addresses.iter().chain(plain).chain(status);
-        files.try_for_each(|address| owner.own_socket(address))?;
-    }
-    Ok(server)
+    Ok(builder)
 }
 
 /// Returns the address that stands for all of this machine, of IPv6 too where there is IPv6.

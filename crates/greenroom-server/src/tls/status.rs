@@ -11,7 +11,7 @@ pub struct CertificateStatus {
     /// Its last second, counted from 1970 in UTC; `None` if there is no certificate yet, or it
     /// cannot be read.
     pub expires_unix_seconds: Option<i64>,
-    /// What else is to be said of it, such as why its renewal has failed.
+    /// A remark on it, such as why its renewal has failed.
     pub note: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! What operators can do at the admin address, with a token.
+//! Actions of operators at the admin address, with a token.
 
 use std::collections::BTreeMap;
 use std::fmt;

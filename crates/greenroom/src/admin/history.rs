@@ -20,7 +20,7 @@ const FOLDED: usize = 15;
 /// Folded samples that are kept, an hour of them.
 pub(super) const HOUR_MAX: usize = 240;
 
-/// What is sampled.
+/// A value that is sampled.
 pub(super) struct Series {
     pub(super) key: &'static str,
     pub(super) title: &'static str,

@@ -38,7 +38,7 @@ pub(crate) struct AdminServer {
     sampling: Option<AbortHandle>,
 }
 
-/// What its handlers share.
+/// The state that its handlers share.
 #[derive(Debug)]
 pub(crate) struct Admin {
     shown: Arc<Shown>,

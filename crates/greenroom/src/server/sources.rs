@@ -1,6 +1,6 @@
 use std::fmt;
 
-/// What a server was given for its status to show.
+/// The things that a server was given for its status to show.
 #[derive(Default)]
 pub(crate) struct Sources {
     #[cfg(feature = "bus")]

@@ -1,6 +1,8 @@
 //! `greenroom::serve` and `greenroom::Server` as an application sees them, with axum's own types.
 #![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
 
+#[cfg(feature = "admin")]
+mod admin;
 mod bodies;
 mod body_limits;
 mod client_addr;

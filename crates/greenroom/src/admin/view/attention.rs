@@ -1,4 +1,4 @@
-//! What an operator should look at now.
+//! Warnings: the things that an operator should look at now.
 
 use greenroom_server::Pressure;
 use greenroom_stage::Placed;
@@ -8,7 +8,7 @@ use super::Tone;
 use super::format::{drawn, micros};
 use crate::Status;
 
-/// Where the book is read; the links of warnings go to its pages.
+/// The address of the book, to whose pages the links of warnings go.
 const BOOK: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/docs/");
 
 /// Samples of the last minute.
@@ -94,23 +94,14 @@ fn loops(status: &Status) -> Vec<Warning> {
         let (name, lag) = (&each.name, micros(each.lag_micros));
         if each.pressure != Pressure::None {
             let what = format!("{name} is behind: what is ready waits for {lag}.");
-            let advice = "Something holds it up, or the machine is full; see its stalls and the \
-                          log.";
+            let advice = "A task that is spawned on it holds it up, or the machine is full; the log \
+                          names it.";
             let tone = if each.pressure == Pressure::Over {
                 Tone::Bad
             } else {
                 Tone::Warn
             };
             warnings.push(Warning::new(tone, what, advice, "placement.md"));
-        }
-        if each.stalls > 0 {
-            let what = format!(
-                "{name} was held up {} times by what is no route.",
-                each.stalls
-            );
-            let advice = "A task that is spawned runs on the loop: let it compute on a stage. The \
-                          log names it.";
-            warnings.push(Warning::new(Tone::Warn, what, advice, "placement.md"));
         }
     }
     warnings

@@ -57,6 +57,7 @@ pub(super) fn seconds(seconds: u64) -> String {
 pub(super) fn drawn(value: f32) -> String {
     match value {
         _ if value < 0.05 => "0".to_owned(),
+        _ if value < 1_000.0 && value.fract() < 0.005 => format!("{value:.0}"),
         _ if value < 1_000.0 => three_digits(f64::from(value)),
         #[expect(
             clippy::cast_possible_truncation,
@@ -97,8 +98,8 @@ mod tests {
         assert_eq!([bytes(512), bytes(1_536)], ["512 B", "1.50 KiB"]);
         assert_eq!([seconds(59), seconds(90_061)], ["59 s", "1 d 1 h"]);
         assert_eq!(
-            [drawn(0.0), drawn(12.34), drawn(4_321.0)],
-            ["0", "12.3", "4\u{a0}321"]
+            [drawn(0.0), drawn(4.0), drawn(12.34), drawn(4_321.0)],
+            ["0", "4", "12.3", "4\u{a0}321"]
         );
     }
 }

@@ -1,4 +1,4 @@
-//! What operators are shown, as facts and tables with an explanation of each: the page and the text
+//! The state of the server as operators are shown it, as facts and tables with an explanation of each: the page and the text
 //! are made of it.
 
 mod actors;
@@ -48,7 +48,7 @@ pub(super) struct Section {
     pub(super) title: &'static str,
     pub(super) about: &'static str,
     pub(super) blocks: Vec<Block>,
-    /// What is said if there are no blocks.
+    /// The text that stands there if there are no blocks.
     pub(super) empty: &'static str,
 }
 
@@ -57,7 +57,7 @@ pub(super) enum Block {
     Table(Table),
 }
 
-/// What there is to say of one thing.
+/// The values of one thing.
 pub(super) struct Facts {
     pub(super) title: String,
     pub(super) facts: Vec<Fact>,
@@ -83,7 +83,7 @@ pub(super) struct Column {
     pub(super) kind: Kind,
 }
 
-/// What a column has.
+/// The content of a column.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Text,

@@ -13,6 +13,7 @@ our %VALUE = (
     'address-connections-max'   => 'NUMBER',
     'address-requests-burst'    => 'NUMBER',
     'address-requests-rate-max' => 'NUMBER',
+    'admin-token-file'          => 'FILE',
     'backlog'                   => 'NUMBER',
     'body-bytes-max'            => 'SIZE',
     'body-grace'                => 'TIME',

@@ -1,0 +1,114 @@
+//! The admin address of a program of its own: readiness, buses, and actions.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use axum::Router;
+use greenroom::{AdminToken, Readiness, Server};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use crate::rig::{any_port, get as fetch, within};
+
+const TOKEN: &str = "an-operator's-token";
+
+#[tokio::test]
+async fn the_application_says_when_it_is_ready() {
+    within(async {
+        let readiness = Readiness::default();
+        readiness.set_not_ready("cache", "it is being filled");
+        let builder = Server::builder().listen(any_port()).admin(any_port());
+        let mut server = builder.readiness(&readiness).bind().unwrap();
+        let admin = server.admin_address().unwrap().url().unwrap();
+        let ready = || fetch(format!("{admin}/ready"));
+        server.serve_admin();
+        let (status, said) = ready().await;
+        assert_eq!(status, 503);
+        assert!(
+            said.contains("starting") && said.contains("cache"),
+            "{said}"
+        );
+        let handle = server.handle();
+        let serving = tokio::spawn(server.serve(Router::new()));
+        let cache = "not ready: cache: it is being filled\n";
+        while ready().await != (503.try_into().unwrap(), cache.to_owned()) {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(handle.status().not_ready, ["cache: it is being filled"]);
+        readiness.set_ready("cache");
+        assert_eq!(ready().await.1, "ready\n");
+        handle.drain();
+        serving.await.unwrap().unwrap();
+    })
+    .await;
+}
+
+#[cfg(feature = "bus")]
+#[tokio::test]
+async fn the_buses_of_a_program_are_shown() {
+    within(async {
+        let bus = greenroom::bus::Bus::in_process();
+        let _subscription = bus.subscribe("news").unwrap();
+        let builder = Server::builder().listen(any_port()).admin(any_port());
+        let mut server = builder.bus(&bus).bind().unwrap();
+        server.serve_admin();
+        assert_eq!(server.status().buses[0].subscriptions, 1);
+        let admin = server.admin_address().unwrap().url().unwrap();
+        let page = fetch(format!("{admin}/")).await.1;
+        assert!(page.contains("<h3>in process</h3>"), "{page}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_program_has_actions_of_its_own() {
+    within(async {
+        let token = AdminToken::new(TOKEN).unwrap();
+        let builder = Server::builder().listen(any_port()).admin(any_port());
+        let mut server = builder.admin_token(token).bind().unwrap();
+        let taken = Arc::new(AtomicU32::new(0));
+        let actions = server.admin_actions().unwrap();
+        actions.add_with("add", "Number", "Adds a number", {
+            let taken = Arc::clone(&taken);
+            move |number| {
+                let taken = Arc::clone(&taken);
+                async move {
+                    let number: u32 = number.parse().map_err(|_| "no number".to_owned())?;
+                    let sum = taken.fetch_add(number, Ordering::Relaxed) + number;
+                    Ok(format!("the sum is {sum}"))
+                }
+            }
+        });
+        server.serve_admin();
+        let admin = server.admin_address().unwrap().to_string();
+        let page = fetch(format!("http://{admin}/")).await.1;
+        assert!(
+            page.contains("Adds a number") && page.contains("drain"),
+            "{page}"
+        );
+        for (value, status, said) in [("2", 200, "the sum is 2"), ("x", 500, "no number")] {
+            let response = post(&admin, "add", &format!("value={value}")).await;
+            assert!(
+                response.starts_with(&format!("HTTP/1.1 {status} ")),
+                "{response}"
+            );
+            assert!(response.ends_with(&format!("add: {said}\n")), "{response}");
+        }
+        assert_eq!(taken.load(Ordering::Relaxed), 2);
+    })
+    .await;
+}
+
+async fn post(admin: &str, action: &str, body: &str) -> String {
+    let mut stream = TcpStream::connect(admin).await.unwrap();
+    let request = format!(
+        "POST /greenroom/actions/{action} HTTP/1.1\r\nHost: {admin}\r\nConnection: close\r\n\
+         Authorization: Bearer {TOKEN}\r\nContent-Length: {}\r\n\
+         Content-Type: application/x-www-form-urlencoded\r\n\r\n{body}",
+        body.len()
+    );
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut response = String::new();
+    stream.read_to_string(&mut response).await.unwrap();
+    response
+}
