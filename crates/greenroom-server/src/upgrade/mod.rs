@@ -273,7 +273,7 @@ impl Upgrades {
         let shared = Arc::clone(&self.shared);
         let body = move || {
             let outcome = successor::exchange(&shared);
-            shared.settle(outcome);
+            shared.settle(&outcome);
         };
         let started = thread::Builder::new()
             .name("upgrade".to_owned())
@@ -435,20 +435,22 @@ impl Shared {
         Ok(())
     }
 
-    fn settle(&self, outcome: UpgradeOutcome) {
-        match &outcome {
+    fn settle(&self, outcome: &UpgradeOutcome) {
+        // Before this process drains, which may end it at once.
+        match outcome {
             UpgradeOutcome::Serves { pid } => {
                 tracing::info!(pid, "the next version serves; draining");
+                outcome.publish();
                 for part in self.parts() {
                     part.handle.hand_over();
                 }
             }
             UpgradeOutcome::Failed { reason } | UpgradeOutcome::Refused { reason } => {
                 tracing::error!(reason, "the next version does not serve; this one goes on");
+                self.is_under_way.store(false, Ordering::Release);
+                outcome.publish();
             }
         }
-        self.is_under_way.store(false, Ordering::Release);
-        outcome.publish();
     }
 }
 
