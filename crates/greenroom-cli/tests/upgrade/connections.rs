@@ -23,6 +23,10 @@ fn accept(upstream: &TcpListener) -> TcpStream {
     connection
 }
 
+fn is_last(response: &str) -> bool {
+    response.to_ascii_lowercase().contains("connection: close")
+}
+
 const RESPONSE: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\nConnection: close\r\n\r\nlate";
 
 /// Sends requests until `done`, each on a connection of its own or on one that is kept, and returns
@@ -38,8 +42,7 @@ fn ask_on(address: &str, is_kept: bool, done: &AtomicBool) -> usize {
             };
             assert!(response.starts_with("HTTP/1.1 200"), "{response}");
             responses += 1;
-            let is_last = response.contains("connection: close");
-            if !is_kept || is_last || done.load(Ordering::Relaxed) {
+            if !is_kept || is_last(&response) || done.load(Ordering::Relaxed) {
                 break;
             }
         }
@@ -104,7 +107,7 @@ fn a_request_under_way_gets_its_response_which_is_the_last() {
     late.write_all(RESPONSE).unwrap();
     let response = client.response().expect("it comes");
     assert!(response.ends_with("late"), "{response}");
-    assert!(response.contains("connection: close"), "{response}");
+    assert!(is_last(&response), "{response}");
     assert_eq!(versions.first.wait().code(), Some(0));
 }
 
@@ -114,7 +117,7 @@ fn a_websocket_is_told_that_the_service_restarts() {
         let mut versions = Versions::serve(&[]);
         let stream = TcpStream::connect(&versions.first.address).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        let url = format!("ws://{}/ws", versions.first.address);
+        let url = format!("ws://{}/ws/echo", versions.first.address);
         let (mut socket, _) = tungstenite::client(url, stream).unwrap();
         socket.send("hello".into()).unwrap();
         assert_eq!(socket.read().unwrap(), "hello".into());

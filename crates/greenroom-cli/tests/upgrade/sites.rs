@@ -64,7 +64,7 @@ fn loops_and_addresses_may_change() {
 }
 
 #[test]
-fn an_address_that_is_not_named_any_more_serves_those_that_wait_there() {
+fn an_address_that_is_not_named_any_more_is_given_up_when_its_clients_have_been_served() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("greenroom.toml");
     let free = || {
@@ -72,24 +72,18 @@ fn an_address_that_is_not_named_any_more_serves_those_that_wait_there() {
         listener.local_addr().unwrap().to_string()
     };
     let (kept, given_up) = (free(), free());
-    let limits = "\n[server.limits]\nconnections_max = 1\n";
-    let with = |listen: &[&str], text: &str| file(listen, 1, text).replacen("\n[[site]]", &format!("{limits}[[site]]"), 1);
-    fs::write(&path, with(&[&kept, &given_up], "one")).unwrap();
+    fs::write(&path, file(&[&kept, &given_up], 1, "one")).unwrap();
     let mut versions = Versions::start(directory, &["greenroom.toml"]);
-    // The only connection that there is room for.
-    let mut first = TcpStream::connect(&kept).unwrap();
-    first.write_all(b"GET / HTTP/1.1\r\n").unwrap();
-    until("it is not accepted", || accepted(&kept) == 1);
-    let mut waiting = TcpStream::connect(&given_up).unwrap();
-    let request = b"GET / HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n";
-    waiting.write_all(request).unwrap();
-    fs::write(&path, with(&[&kept], "two")).unwrap();
+    let mut client = TcpStream::connect(&given_up).unwrap();
+    client.write_all(b"GET / HTTP/1.1\r\n").unwrap();
+    until("it is not accepted", || accepted(&given_up) == 1);
+    fs::write(&path, file(&[&kept], 1, "two")).unwrap();
     let (before, mut text) = (versions.pid, String::new());
     versions.upgrade();
-    first.write_all(b"Host: here\r\n\r\n").unwrap();
-    first.read_to_string(&mut text).unwrap();
+    versions.first.wait_for_log("the next version has no use for it");
+    client.write_all(b"Host: here\r\n\r\n").unwrap();
+    client.read_to_string(&mut text).unwrap();
     assert!(text.ends_with("one"), "{text}");
-    assert!(read_to_end(waiting).ends_with("one"));
     versions.gone(before);
     assert!(TcpStream::connect(&given_up).is_err());
     assert!(versions.get("/").ends_with("two"));
