@@ -72,8 +72,11 @@ impl Accepting {
     /// Begins a handshake, if there is room for one. Who is refused knows at once, and comes by
     /// TCP, where those that are too many wait.
     fn consider(self: &Rc<Self>, incoming: Incoming, endpoint: &Endpoint) {
-        if *self.told.borrow() != Phase::Serving {
-            return incoming.refuse();
+        match *self.told.borrow() {
+            Phase::Serving => {}
+            // Its client says so again, and the next version hears it.
+            Phase::HandingOver => return incoming.ignore(),
+            Phase::Draining | Phase::Ending => return incoming.refuse(),
         }
         if self.balance.is_full() {
             self.balance.want_room_of_all();

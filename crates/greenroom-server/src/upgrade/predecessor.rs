@@ -22,6 +22,9 @@ const SOCKETS_TIMEOUT: Duration = Duration::from_secs(10);
 /// Time in which it says that it steps back.
 const GO_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// The interval in which is looked whether the version before is there.
+const LOOK: Duration = Duration::from_mins(1);
+
 /// The version before, while it serves.
 #[derive(Debug)]
 pub(super) struct Predecessor {
@@ -129,9 +132,11 @@ impl Predecessor {
         }
     }
 
-    /// Tells it that this process serves.
-    pub(super) fn serves(self) -> io::Result<()> {
-        self.channel.send("serving", &[])
+    /// Tells it that this process serves, and waits until it has left all its sockets, or ended.
+    pub(super) fn serves(self) {
+        // If it has ended meanwhile, this one serves all the more.
+        let _told = self.channel.send("serving", &[]);
+        while matches!(self.channel.receive(Instant::now() + LOOK), Ok(_)) {}
     }
 }
 

@@ -36,7 +36,11 @@ pub(super) fn exchange(shared: &Shared) -> UpgradeOutcome {
         if served.is_err() {
             successor.end();
         }
-        served.map(|()| successor.child.id())
+        served.map(|()| {
+            let pid = successor.child.id();
+            *shared.successor.lock() = Some(successor.channel);
+            pid
+        })
     });
     match served {
         Ok(pid) => UpgradeOutcome::Serves { pid },
