@@ -3,6 +3,7 @@
 mod acme;
 mod certificates;
 mod code;
+mod confine;
 mod descriptors;
 mod ending;
 mod gateways;
