@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Process")]
+#[expect(clippy::doc_markdown, reason = "the text is shown on a terminal")]
 pub(crate) struct ProcessArgs {
     /// Serve as this user, by name or number; for a start as root
     ///

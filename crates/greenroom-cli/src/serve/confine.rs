@@ -32,8 +32,8 @@ pub(super) fn confine(args: &ProcessArgs, has_keys: bool) -> anyhow::Result<()> 
     Ok(())
 }
 
-/// Gives up what a service manager lent for binding, such as CAP_NET_BIND_SERVICE: the ambient set
-/// would go on to applications. It ends with the permitted one.
+/// Gives up what a service manager lent for binding, such as `CAP_NET_BIND_SERVICE`: the ambient
+/// set would go on to applications. It ends with the permitted one.
 fn drop_capabilities() -> io::Result<()> {
     let held = capabilities(None)?;
     if (held.permitted | held.inheritable).is_empty() {
