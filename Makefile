@@ -69,6 +69,34 @@ msrv: ## Check that the crates and the program build with the oldest Rust that t
 package: ## Package the crates as for publishing, and build them from that (ARGS: --no-verify)
 	$(CARGO) publish --workspace --dry-run --locked $(ARGS)
 
+# What the programs of packages are built with; `make deb PROFILE=release` takes half the time.
+PROFILE ?= dist
+export PROFILE
+
+.PHONY: deb
+deb: ## Make the Debian package, below target/package (PROFILE=release for trials)
+	packaging/deb/build
+
+.PHONY: deb-test
+deb-test: ## Install, use, upgrade and purge the package in a clean Debian with systemd (needs root)
+	packaging/deb/test
+
+.PHONY: image
+image: ## Make the OCI image localhost/greenroom (needs root)
+	packaging/image/build
+
+.PHONY: image-test
+image-test: ## Run the image: as nobody, read-only, with a drain at its stop (needs root)
+	packaging/image/test
+
+.PHONY: manifests
+manifests: ## Check Kubernetes' manifests, and the files of sites of packages
+	packaging/kubernetes/check
+
+.PHONY: release-check
+release-check: ## Check what has to be so before a version is published
+	packaging/release-check
+
 .PHONY: advisories
 advisories: ## Check the dependencies for known vulnerabilities (needs cargo-deny and GitHub)
 	$(CARGO) deny --locked check advisories

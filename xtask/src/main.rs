@@ -7,6 +7,7 @@ mod tools;
 mod wrap;
 
 use std::env;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -27,6 +28,14 @@ enum Task {
     Tools,
     /// Installs the servers that `make bench-edge` and `make bench-psgi` measure beside ours
     Peers,
+    /// Installs what makes and tries the Debian package and the image
+    Packagers,
+    /// Installs a program that cargo builds, such as cargo-deb, unless it is there, and prints its
+    /// path
+    CargoTool {
+        /// Its name
+        name: String,
+    },
     /// Breaks the lines of Markdown files that are over 100 columns
     Wrap {
         /// The files
@@ -38,8 +47,13 @@ enum Task {
 fn main() -> Result<ExitCode> {
     match Task::parse() {
         Task::Benchmarks => benchmarks::run(&repository()?)?,
-        Task::Book => book::run(&repository()?, &tools::mdbook()?)?,
+        Task::Book => book::run(&repository()?, &tools::cargo_tool("mdbook")?)?,
         Task::Tidy => return tidy::run(&repository()?),
+        Task::CargoTool { name } => {
+            let path = tools::cargo_tool(&name)?;
+            writeln!(io::stdout(), "{}", path.display())?;
+        }
+        Task::Packagers => tools::run_packagers()?,
         Task::Peers => tools::run_peers()?,
         Task::Tools => tools::run()?,
         Task::Wrap { files } => wrap::run(&files)?,

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+#[path = "cli/confine.rs"]
+mod confine;
 #[path = "cli/isolation.rs"]
 mod isolation;
 #[path = "cli/process.rs"]

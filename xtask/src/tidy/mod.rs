@@ -13,6 +13,7 @@ mod pages;
 mod perl;
 mod rust;
 mod text;
+mod threats;
 mod tree;
 mod workspace;
 
@@ -75,6 +76,7 @@ fn check(tree: &Tree, workspace: &Workspace) -> Vec<Finding> {
         pages::check(tree),
         perl::check(tree),
         text::check(tree),
+        threats::check(tree),
     ]
     .into_iter()
     .flatten()

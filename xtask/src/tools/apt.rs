@@ -87,12 +87,25 @@ const PEERS: &[Need] = &[
     perl("twiggy", "Twiggy"),
 ];
 
+/// The makers of the Debian package and of the image, and what tries them.
+const PACKAGERS: &[Need] = &[
+    programs("buildah", &["buildah"]),
+    programs("lintian", &["lintian"]),
+    programs("mmdebstrap", &["mmdebstrap"]),
+    programs("podman", &["podman"]),
+    programs("systemd-container", &["systemd-nspawn"]),
+];
+
 pub(super) fn install(_root: &Root) -> Result<Outcome> {
     install_all(NEEDS)
 }
 
 pub(super) fn install_peers(_root: &Root) -> Result<Outcome> {
     install_all(PEERS)
+}
+
+pub(super) fn install_packagers(_root: &Root) -> Result<Outcome> {
+    install_all(PACKAGERS)
 }
 
 fn install_all(needs: &[Need]) -> Result<Outcome> {

@@ -3,24 +3,25 @@
 //! Everything but the distribution's packages goes to `target/tools`, which git ignores and
 //! `cargo clean` removes:
 //!
-//! | directory  | holds                                                     | pinned in           |
-//! |------------|-----------------------------------------------------------|---------------------|
-//! | `bin`      | h2spec, built by Go                                       | `pins/h2spec/`      |
-//! | `ferretdb` | `FerretDB`, built by Go                                   | `pins/ferretdb/`    |
-//! | `python`   | a Python 3 environment with HTTP clients and a mail sink  | `pins/python.txt`   |
-//! | `node`     | undici, playwright-core and axe-core                      | `node.rs`           |
-//! | `pebble`   | Pebble, an ACME authority, and its DNS server, by Go      | `pins/pebble/`      |
-//! | `autobahn` | a Python 2.7 environment with Autobahn's test suite       | `pins/autobahn.txt` |
-//! | `mdbook`   | mdBook, built by cargo; only `make book` installs it      | `mdbook.rs`         |
-//! | `stamps`   | for each of them, the pins that it was installed from     |                     |
+//! | directory           | holds                                       | pinned in |
+//! |---------------------|---------------------------------------------|-----------------------|
+//! | `bin`               | h2spec, built by Go                         | `pins/h2spec/` |
+//! | `ferretdb`          | `FerretDB`, built by Go                     | `pins/ferretdb/` |
+//! | `python`            | Python 3: HTTP clients, a mail sink         | `pins/python.txt` |
+//! | `node`              | undici, playwright-core and axe-core        | `node.rs` |
+//! | `pebble`            | Pebble, an ACME authority with DNS, by Go   | `pins/pebble/` |
+//! | `autobahn`          | Python 2.7: Autobahn's test suite           | `pins/autobahn.txt` |
+//! | `kubernetes`        | the check of manifests, for packages only   | `pins/kubernetes.txt` |
+//! | `mdbook`, `cargo-*` | makers of book and packages, by cargo       | `cargo.rs` |
+//! | `stamps`            | for each of them, the pins it was made from | |
 //!
 //! A step whose stamp equals its pins does nothing, so a second run ends at once.
 
 mod apt;
 mod autobahn;
+mod cargo;
 mod ferretdb;
 mod h2spec;
-mod mdbook;
 mod node;
 mod pebble;
 mod process;
@@ -54,6 +55,22 @@ const PEERS: Step = Step {
     run: apt::install_peers,
 };
 
+/// The step that only packages need.
+const PACKAGERS: Step = Step {
+    name: "packagers",
+    run: apt::install_packagers,
+};
+
+const KUBERNETES: Step = Step {
+    name: "kubernetes",
+    run: python::install_kubernetes,
+};
+
+const PEBBLE: Step = Step {
+    name: "pebble",
+    run: pebble::install,
+};
+
 /// The steps, in the order in which they depend on each other.
 const STEPS: [Step; 7] = [
     Step {
@@ -68,10 +85,7 @@ const STEPS: [Step; 7] = [
         name: "ferretdb",
         run: ferretdb::install,
     },
-    Step {
-        name: "pebble",
-        run: pebble::install,
-    },
+    PEBBLE,
     Step {
         name: "python",
         run: python::install,
@@ -96,9 +110,14 @@ pub(crate) fn run_peers() -> Result<()> {
     run_steps(&[PEERS])
 }
 
-/// Installs mdBook, which only `make book` needs, and says where it is.
-pub(crate) fn mdbook() -> Result<PathBuf> {
-    mdbook::path(&Root::open()?)
+/// Installs what makes and tries the Debian package and the image.
+pub(crate) fn run_packagers() -> Result<()> {
+    run_steps(&[PACKAGERS, KUBERNETES, PEBBLE])
+}
+
+/// Installs a program that cargo builds unless it is there, and says where.
+pub(crate) fn cargo_tool(name: &str) -> Result<PathBuf> {
+    cargo::path(&Root::open()?, name)
 }
 
 fn run_steps(steps: &[Step]) -> Result<()> {
@@ -126,5 +145,5 @@ fn report(name: &str, outcome: &Result<Outcome>, begin: Instant) -> io::Result<(
         Ok(Outcome::Skipped(reason)) => format!("SKIPPED: {reason}"),
         Err(error) => format!("FAILED: {error:#}"),
     };
-    writeln!(io::stdout(), "{name:<9} {text}")
+    writeln!(io::stdout(), "{name:<10} {text}")
 }

@@ -1,4 +1,5 @@
-//! A Python 3 environment with the HTTP clients and the mail sink of the tests.
+//! Python 3 environments: the HTTP clients and the mail sink of the tests, and the check of
+//! Kubernetes' manifests.
 
 use std::path::Path;
 
@@ -13,17 +14,31 @@ const PINS: &str = include_str!("pins/python.txt");
 /// The interpreter, relative to the environment's directory.
 pub(super) const PROGRAM: &str = "bin/python";
 
+/// The check of Kubernetes' manifests, which carries the schemas of the API.
+const PINS_OF_KUBERNETES: &str = include_str!("pins/kubernetes.txt");
+
 pub(super) fn install(root: &Root) -> Result<Outcome> {
     let tool = Tool {
         directory: "python",
         pins: PINS,
         program: PROGRAM,
     };
-    root.unless_stamped(&tool, |environment| {
-        run(bounded("python3").args(["-m", "venv"]).arg(environment))
-            .context("Python 3.11 or later must have its module venv")?;
-        pip_install(environment, "python.txt")
-    })
+    root.unless_stamped(&tool, |directory| make(directory, "python.txt"))
+}
+
+pub(super) fn install_kubernetes(root: &Root) -> Result<Outcome> {
+    let tool = Tool {
+        directory: "kubernetes",
+        pins: PINS_OF_KUBERNETES,
+        program: "bin/kubernetes-validate",
+    };
+    root.unless_stamped(&tool, |directory| make(directory, "kubernetes.txt"))
+}
+
+fn make(environment: &Path, list: &str) -> Result<()> {
+    run(bounded("python3").args(["-m", "venv"]).arg(environment))
+        .context("Python 3.11 or later must have its module venv")?;
+    pip_install(environment, list)
 }
 
 /// Installs exactly the packages of the list, each with its version.

@@ -8,6 +8,8 @@ mod hints;
 mod listen;
 mod log;
 #[cfg(test)]
+mod man;
+#[cfg(test)]
 mod page;
 #[cfg(test)]
 mod plackup;

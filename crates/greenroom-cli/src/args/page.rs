@@ -44,7 +44,7 @@ serve` takes two of them from the server's: `body_bytes_max` and `drain_deadline
 ";
 
 /// Returns the root of the project.
-fn root() -> PathBuf {
+pub(super) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 

@@ -17,6 +17,7 @@ const FILE: &str = "crates/greenroom-psgi/perl/lib/Plack/Handler/Greenroom/Flags
 const NOT_PASSED_ON: &[&str] = &[
     "access-log",
     "access-log-format",
+    "allow-new-privileges",
     "app",
     "automatic-certificates",
     "env",

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Process")]
+#[expect(clippy::doc_markdown, reason = "the text is shown on a terminal")]
 pub(crate) struct ProcessArgs {
     /// Serve as this user, by name or number; for a start as root
     ///
@@ -20,4 +21,20 @@ pub(crate) struct ProcessArgs {
     /// Keep the process number in this file while serving
     #[arg(long, env = "GREENROOM_PID", value_name = "FILE")]
     pub(crate) pid: Option<PathBuf>,
+
+    /// Let applications start programs that gain privileges: setuid and setgid ones, such as sudo
+    /// and some sendmails
+    ///
+    /// Without this flag no process of the server can gain any, once the addresses are bound
+    /// (PR_SET_NO_NEW_PRIVS). Capabilities that are left then are given up in any case, unless it
+    /// serves as root.
+    #[arg(long, env = "GREENROOM_ALLOW_NEW_PRIVILEGES")]
+    pub(crate) allow_new_privileges: bool,
+
+    /// Let the system write core dumps although the memory holds the keys of certificates
+    ///
+    /// Without this flag a server that speaks TLS leaves none (PR_SET_DUMPABLE), and only root can
+    /// attach a debugger to it.
+    #[arg(long, env = "GREENROOM_CORE_DUMPS")]
+    pub(crate) core_dumps: bool,
 }

@@ -44,7 +44,7 @@ Examples:
   greenroom serve -MPlack::App::Directory -e 'Plack::App::Directory->new->to_app'
   start_server --port 5000 -- greenroom serve app.psgi
   greenroom serve app.psgi --mount '/blog=blog/app.psgi workers=4' --status-listen 127.0.0.1:5001
-  greenroom serve --listen 0.0.0.0:8080 --listen '[::]:8080' --listen unix:/run/greenroom.sock
+  greenroom serve --listen 127.0.0.1:8080 --listen '[::1]:8080' --listen unix:/run/greenroom.sock
   greenroom serve -l :443 --listen-redirecting :80 --cert a.pem --key a.key app.psgi
   greenroom serve --domain example.org --user www-data app.psgi
   greenroom serve --upstream http://127.0.0.1:9000/status --no-access-log

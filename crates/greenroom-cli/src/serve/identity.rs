@@ -148,6 +148,8 @@ mod tests {
             user: user.map(str::to_owned),
             group: group.map(str::to_owned),
             pid: None,
+            allow_new_privileges: false,
+            core_dumps: false,
         })
     }
 

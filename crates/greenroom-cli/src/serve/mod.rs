@@ -4,6 +4,7 @@ mod acme;
 mod actions;
 mod certificates;
 mod code;
+mod confine;
 mod descriptors;
 mod ending;
 mod gateways;

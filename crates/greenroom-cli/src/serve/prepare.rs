@@ -9,6 +9,7 @@ use greenroom_acme::Acme;
 use greenroom_sites::File;
 
 use super::acme::{self, Names};
+use super::confine::confine;
 use super::identity::Identity;
 use super::inherited;
 use super::pid_file::PidFile;
@@ -39,7 +40,7 @@ pub(super) struct Secured {
 }
 
 /// Reads the certificates, binds sockets, opens log files and creates the PID file, and then
-/// changes user and group.
+/// changes user and group and gives up other privileges.
 ///
 /// No code of the application runs before that. A fault of an address is reported before workers
 /// are started.
@@ -69,6 +70,7 @@ pub(super) fn prepare(args: &ServeArgs, file: Option<&File>) -> anyhow::Result<P
     if let Some(identity) = identity {
         identity.assume()?;
     }
+    confine(&args.process, prepared.secured.tls.is_some())?;
     Ok(prepared)
 }
 

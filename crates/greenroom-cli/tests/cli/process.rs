@@ -20,7 +20,7 @@ use crate::program::{Running, command, output, read_to_end};
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A user and group without rights, whose numbers are the same on all distributions.
-const NOBODY: u32 = 65_534;
+pub(crate) const NOBODY: u32 = 65_534;
 
 /// Waits until the file has a line with this text, and returns it.
 fn await_line(path: &Path, text: &str) -> String {
@@ -161,7 +161,7 @@ fn users_and_groups_that_are_not_known_are_named() {
 
 /// Returns `true` for root, who alone can try the rest.
 #[expect(clippy::print_stderr, reason = "a skipped test says so")]
-fn is_root() -> bool {
+pub(crate) fn is_root() -> bool {
     let is_root = geteuid().is_root();
     if !is_root {
         eprintln!("SKIPPED: only root can become another user");
@@ -169,16 +169,15 @@ fn is_root() -> bool {
     is_root
 }
 
-/// Returns the credentials of a process' threads, one line for each difference.
-fn credentials(pid: u32) -> Vec<String> {
+/// Returns the lines of these fields in the status of a process' threads, one for each difference.
+pub(crate) fn of_threads(pid: u32, fields: &[&str]) -> Vec<String> {
     let threads = fs::read_dir(format!("/proc/{pid}/task")).unwrap();
     let mut found: Vec<String> = threads
         .filter_map(|thread| fs::read_to_string(thread.unwrap().path().join("status")).ok())
         .flat_map(|status| {
             let lines = status.lines().map(str::to_owned);
-            let of_interest = ["Uid:", "Gid:", "Groups:", "CapEff:", "CapPrm:"];
             lines
-                .filter(|line| of_interest.iter().any(|name| line.starts_with(name)))
+                .filter(|line| fields.iter().any(|name| line.starts_with(name)))
                 .collect::<Vec<_>>()
         })
         .collect();
@@ -255,7 +254,8 @@ fn all_threads_are_the_user_and_what_needs_root_is_done_before() {
         format!("Groups:\t{all} "),
         format!("Uid:\t{four}"),
     ];
-    assert_eq!(credentials(server.pid()), expected);
+    let fields = ["Uid:", "Gid:", "Groups:", "CapEff:", "CapPrm:"];
+    assert_eq!(of_threads(server.pid(), &fields), expected);
     for file in [&socket, &log] {
         let metadata = fs::metadata(file).unwrap();
         assert_eq!(

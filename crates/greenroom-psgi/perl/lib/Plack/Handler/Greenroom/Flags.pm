@@ -23,6 +23,7 @@ our %VALUE = (
     'client-ca'                 => 'FILE',
     'client-cert-optional'      => '',
     'connections-max'           => 'NUMBER',
+    'core-dumps'                => '',
     'domain'                    => 'NAME',
     'drain-deadline'            => 'TIME',
     'drain-grace'               => 'TIME',
