@@ -126,7 +126,7 @@ mod slow_bodies;
 mod status;
 
 #[cfg(feature = "admin")]
-pub use admin::{InstallMetricsError, install_metrics};
+pub use admin::{InstallMetricsError, METRICS, Metric, MetricKind, install_metrics};
 pub use application::{IncomingConnection, IncomingStream, IntoApp, OnLoops};
 pub use axum::body::Body;
 pub use client_addr::{ClientAddr, ClientAddrUnknown};
@@ -134,9 +134,10 @@ pub use greenroom_server::{
     Aborted, AcceptedStream, Acceptor, Address, AddressError, App, BodyError, BodyPace, BoxError,
     ConnectionInfo, DrainReport, Error, FORWARDED_ENTRIES_MAX, ForwardedFor, ForwardedHeader,
     HasSettings, InformationalError, InheritedSocket, Limits, LoopStatus, LoopWatch,
-    PROXY_HEADER_BYTES_MAX, Pressure, REJECTION_BYTES_MAX, Rejection, RejectionBody,
-    RejectionDetail, RequestBody, RequestHandle, Setting, SettingError, SharedService,
-    TrustedProxies, TrustedProxy, TrustedProxyError, Unit, raise_descriptor_limit,
+    PROXY_HEADER_BYTES_MAX, Pressure, REJECTION_BYTES_MAX, REQUEST_ID_BYTES_MAX, Rejection,
+    RejectionBody, RejectionDetail, RequestBody, RequestHandle, RequestId, RequestMetrics,
+    ServerTiming, Setting, SettingError, SharedService, TrustedProxies, TrustedProxy,
+    TrustedProxyError, Unit, raise_descriptor_limit,
 };
 #[cfg(any(feature = "tls", feature = "tls-ring"))]
 pub use greenroom_server::{ClientCertificates, Tls, TlsBuilder, TlsError, TlsInfo, rustls};

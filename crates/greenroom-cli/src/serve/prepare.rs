@@ -4,7 +4,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 
 use anyhow::ensure;
-use greenroom::{Address, InheritedSocket, Server, Tls};
+use greenroom::{Address, InheritedSocket, Server, ServerBuilder, Tls};
 use greenroom_acme::Acme;
 use greenroom_sites::File;
 
@@ -104,10 +104,9 @@ fn bind(
     if args.is_everywhere() && redirecting.is_empty() {
         redirecting.push(everywhere(HTTP_PORT));
     }
-    let mut builder = Server::builder()
+    let mut builder = tell(args, Server::builder())
         .limits(args.limits.0.clone())
-        .trusted_proxies(args.trusted_proxies())
-        .access_log(!args.log.no_access_log);
+        .trusted_proxies(args.trusted_proxies());
     if let Some(tls) = &secured.tls {
         builder = builder.tls(tls.clone());
     }
@@ -154,6 +153,19 @@ fn bind(
         files.try_for_each(|address| owner.own_socket(address))?;
     }
     Ok(server)
+}
+
+/// Sets what is told of requests.
+fn tell(args: &ServeArgs, builder: ServerBuilder) -> ServerBuilder {
+    let log = &args.log;
+    builder
+        .access_log(!log.no_access_log)
+        .access_log_sample(log.access_log_sample.0)
+        .request_ids(log.request_id)
+        .slow_log(log.slow_log_min)
+        .server_timing(log.server_timing.into())
+        // The demo application shows them itself.
+        .request_metrics(args.is_demo())
 }
 
 /// Returns the address that stands for all of this machine, of IPv6 too where there is IPv6.

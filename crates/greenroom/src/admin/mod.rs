@@ -12,7 +12,7 @@ use greenroom_stage::{Placement, Priority};
 
 use crate::status::Shown;
 use crate::{Handle, IntoApp};
-pub use metrics::{InstallMetricsError, install_metrics};
+pub use metrics::{InstallMetricsError, METRICS, Metric, MetricKind, install_metrics};
 
 /// A server of its own, on a loop of its own: `/greenroom/status` and `/greenroom/metrics`.
 #[derive(Debug)]
