@@ -243,7 +243,7 @@ fn floods_without_handshakes_leave_nothing_behind() {
 fn declined(status: SocketAddr) -> u64 {
     let metrics = http::get(status, "/greenroom/metrics", PATIENCE).expect("they are there");
     let is_of_handshakes = |line: &&str| {
-        line.starts_with("greenroom_declined_total{") && line.contains("for=\"handshakes\"")
+        line.starts_with("greenroom_loop_declined_total{") && line.contains("reason=\"handshakes\"")
     };
     let lines = metrics.body.lines().filter(is_of_handshakes);
     let counts = lines.filter_map(|line| line.split(' ').next_back());

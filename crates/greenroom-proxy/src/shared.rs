@@ -53,7 +53,7 @@ impl Shared {
     /// Returns the response if all upstreams have as many requests as they may.
     pub(crate) fn busy(&self) -> Response<ResponseBody> {
         self.refused.fetch_add(1, Ordering::Relaxed);
-        metrics::counter!("greenroom_proxy_refused_total", "reason" => "in_flight").increment(1);
+        metrics::counter!("greenroom_proxy_rejected_total", "reason" => "in_flight").increment(1);
         if let Some(count) = self.warnings.count() {
             let in_flight_max = self.settings.in_flight_max;
             tracing::warn!(
@@ -69,7 +69,7 @@ impl Shared {
     /// Returns the response to a request that has been here before: 508 (RFC 5842, 7.2).
     pub(crate) fn loops(&self) -> Response<ResponseBody> {
         self.loops.fetch_add(1, Ordering::Relaxed);
-        metrics::counter!("greenroom_proxy_refused_total", "reason" => "loop").increment(1);
+        metrics::counter!("greenroom_proxy_rejected_total", "reason" => "loop").increment(1);
         if let Some(count) = self.warnings.count() {
             tracing::warn!(
                 target: "proxy",

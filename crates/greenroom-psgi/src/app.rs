@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use greenroom_server::{App, ConnectionInfo, RequestBody};
+use greenroom_timing::tell_route;
 use http::{Request, Response};
 use tower_service::Service;
 
@@ -105,6 +106,7 @@ impl Service<Request<RequestBody>> for Connected {
         let Some(gateway) = below.next() else {
             return Box::pin(async { Ok(exchange::not_found()) });
         };
+        tell_route(gateway.route());
         let (connection, script_bytes) = (Rc::clone(&self.connection), gateway.mount().len());
         let exchange = Exchange::new(gateway.clone(), connection, script_bytes);
         Box::pin(async move { Ok(exchange.run(request).await) })

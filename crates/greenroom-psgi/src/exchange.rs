@@ -21,6 +21,7 @@ use crate::gateway::Gateway;
 use crate::link::{Call, Head, Lost, Malformed, NoResponse, WorkerResponse};
 use crate::pool::{Admission, Ending, Origin, Pool, Route, Run, Worker};
 use crate::sent_file::FileBody;
+use crate::timed::Timed;
 use crate::upgrade::{self, UpgradeError, Wish};
 use crate::upload::{Upload, UploadError};
 
@@ -88,14 +89,18 @@ impl Exchange {
     ) -> Result<Response<ResponseBody>, Response<ResponseBody>> {
         let route = Route::of(&parts.method, parts.uri.path());
         let client = self.client(parts);
+        let timed = Timed::of(&parts.extensions);
         let (mut workers, mut recalls) = (0, 0);
         loop {
-            let run = self.admitted(Origin { route, client }).await?;
+            let run = timed
+                .admitted(self.admitted(Origin { route, client }))
+                .await?;
             let worker = Arc::clone(run.worker());
             let tell = |out: &mut Vec<u8>| self.tell(out, parts, upload);
             let recallable = recalls < RECALLS_MAX && parts.method.is_idempotent();
             let call = Call::begin(run, tell, &upload.input(), recallable);
-            let lost = match poll_fn(|cx| poll_final(&call, &parts.extensions, cx)).await {
+            let responding = poll_fn(|cx| poll_final(&call, &parts.extensions, cx));
+            let lost = match timed.worked(&worker, responding).await {
                 Ok(response) => {
                     let response = respond(response, call, parts);
                     return response

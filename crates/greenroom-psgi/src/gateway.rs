@@ -2,6 +2,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use greenroom_stage::scope::{Listing, StatusScope};
+use greenroom_timing::interned;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::builder::Builder;
@@ -35,6 +36,7 @@ use crate::uploads::Uploads;
 pub struct Gateway {
     shared: Arc<Shared>,
     commands: mpsc::Sender<Command>,
+    route: &'static str,
 }
 
 static GATEWAYS: Listing<Shared> = Listing::new();
@@ -63,7 +65,12 @@ impl Gateway {
 
     pub(crate) fn new(shared: Arc<Shared>, commands: mpsc::Sender<Command>) -> Self {
         GATEWAYS.add(&shared);
-        Self { shared, commands }
+        let route = interned(&format!("{}/*", shared.settings.mount));
+        Self {
+            shared,
+            commands,
+            route,
+        }
     }
 
     /// Claims this gateway for a scope, such as a server: the status of other scopes does not show
@@ -118,6 +125,11 @@ impl Gateway {
 
     pub(crate) fn mount(&self) -> &str {
         &self.shared.settings.mount
+    }
+
+    /// Returns the name that its requests have in metrics.
+    pub(crate) fn route(&self) -> &'static str {
+        self.route
     }
 
     pub(crate) fn uploads(&self) -> &Arc<Uploads> {

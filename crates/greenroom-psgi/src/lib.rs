@@ -30,6 +30,7 @@ mod settings;
 mod start;
 mod status;
 mod supervisor;
+mod timed;
 mod upgrade;
 mod upload;
 mod uploads;

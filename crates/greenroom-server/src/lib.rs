@@ -34,6 +34,7 @@ mod proxies;
 mod quic;
 mod rejection;
 mod request_handle;
+mod request_metrics;
 mod server;
 mod settings;
 mod signals;
@@ -43,6 +44,7 @@ mod threads;
 mod tls;
 mod upgrade;
 
+pub use access::{REQUEST_ID_BYTES_MAX, RequestId, ServerTiming};
 pub use address::{Address, AddressError};
 pub use app::{App, BoxError, ConnectionInfo, LoopWatch, SharedService};
 pub use body::{BodyError, BodyPace, RequestBody};
@@ -64,6 +66,7 @@ pub use proxies::{
 };
 pub use rejection::{REJECTION_BYTES_MAX, Rejection, RejectionBody, RejectionDetail};
 pub use request_handle::RequestHandle;
+pub use request_metrics::{ActiveRequests, REQUEST_SECONDS, RequestMetrics, RequestSeries};
 #[cfg(feature = "tls")]
 pub use rustls;
 pub use server::{Server, ServerBuilder};

@@ -47,7 +47,7 @@ pub struct ServerBuilder {
     inherited: Vec<(InheritedSocket, bool)>,
     acceptors: Vec<Box<dyn Acceptor>>,
     loops: NonZeroUsize,
-    settings: Settings,
+    pub(crate) settings: Settings,
     upgrades: Option<Upgrades>,
     /// The first text that was no address.
     fault: Option<AddressError>,
@@ -232,16 +232,6 @@ impl ServerBuilder {
     #[must_use]
     pub fn limits(mut self, limits: Limits) -> Self {
         self.settings.limits = limits;
-        self
-    }
-
-    /// Logs each request at level `info`, target `greenroom::access`, with the fields `peer`,
-    /// `client` (whom a trusted proxy has named), `method`, `target`, `version`, `status` (none if
-    /// it ended without a response), `bytes`, `cut` (if it ended before its response did),
-    /// `micros`, `referer` and `user_agent`, as far as they are known. Default: off.
-    #[must_use]
-    pub fn access_log(mut self, on: bool) -> Self {
-        self.settings.access_log = on;
         self
     }
 

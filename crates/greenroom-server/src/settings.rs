@@ -4,6 +4,7 @@ use std::sync::Arc;
 use http::HeaderValue;
 use http::header::{ALT_SVC, Entry, HeaderMap};
 
+use crate::access::Telling;
 use crate::challenges::Challenges;
 use crate::listen::Security;
 use crate::rejection::Rejections;
@@ -17,7 +18,8 @@ use crate::{Limits, TrustedProxies};
 )]
 pub(crate) struct Settings {
     pub(crate) limits: Limits,
-    pub(crate) access_log: bool,
+    pub(crate) telling: Telling,
+    pub(crate) request_metrics: bool,
     pub(crate) half_close: bool,
     pub(crate) shutdown_on_signals: bool,
     pub(crate) trusted_proxies: TrustedProxies,

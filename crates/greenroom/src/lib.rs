@@ -128,7 +128,10 @@ mod slow_bodies;
 mod status;
 
 #[cfg(feature = "admin")]
-pub use admin::{AdminActions, AdminToken, AdminTokenError, InstallMetricsError, install_metrics};
+pub use admin::{
+    AdminActions, AdminToken, AdminTokenError, InstallMetricsError, METRICS, Metric, MetricKind,
+    install_metrics,
+};
 pub use application::{IncomingConnection, IncomingStream, IntoApp, OnLoops};
 pub use axum::body::Body;
 pub use client_addr::{ClientAddr, ClientAddrUnknown};
@@ -136,10 +139,11 @@ pub use greenroom_server::{
     Aborted, AcceptedStream, Acceptor, Address, AddressError, App, BodyError, BodyPace, BoxError,
     ConnectionInfo, DrainReport, Error, FORWARDED_ENTRIES_MAX, ForwardedFor, ForwardedHeader,
     HasSettings, InformationalError, InheritedSocket, Limits, LoopStatus, LoopWatch,
-    PROXY_HEADER_BYTES_MAX, Pressure, REJECTION_BYTES_MAX, Rejection, RejectionBody,
-    RejectionDetail, RequestBody, RequestHandle, Setting, SettingError, SharedService,
-    TrustedProxies, TrustedProxy, TrustedProxyError, Unit, UpgradeOutcome, Upgrades,
-    raise_descriptor_limit, upgrade_marker, upgrade_on_signal,
+    PROXY_HEADER_BYTES_MAX, Pressure, REJECTION_BYTES_MAX, REQUEST_ID_BYTES_MAX, Rejection,
+    RejectionBody, RejectionDetail, RequestBody, RequestHandle, RequestId, RequestMetrics,
+    ServerTiming, Setting, SettingError, SharedService, TrustedProxies, TrustedProxy,
+    TrustedProxyError, Unit, UpgradeOutcome, Upgrades, raise_descriptor_limit, upgrade_marker,
+    upgrade_on_signal,
 };
 #[cfg(any(feature = "tls", feature = "tls-ring"))]
 pub use greenroom_server::{

@@ -12,12 +12,14 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("greenroom-http", &[]),
     ("greenroom-quantiles", &[]),
     ("greenroom-settings", &[]),
+    ("greenroom-timing", &[]),
     (
         "greenroom-server",
         &[
             "greenroom-http",
             "greenroom-quantiles",
             "greenroom-settings",
+            "greenroom-timing",
         ],
     ),
     (
@@ -44,11 +46,20 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("greenroom-proxy", &["greenroom-server", "greenroom-stage"]),
     (
         "greenroom-psgi",
-        &["greenroom-server", "greenroom-settings", "greenroom-stage"],
+        &[
+            "greenroom-server",
+            "greenroom-settings",
+            "greenroom-stage",
+            "greenroom-timing",
+        ],
     ),
     (
         "greenroom-stage",
-        &["greenroom-quantiles", "greenroom-settings"],
+        &[
+            "greenroom-quantiles",
+            "greenroom-settings",
+            "greenroom-timing",
+        ],
     ),
     (
         "greenroom-cli",
@@ -59,7 +70,10 @@ const ARROWS: &[(&str, &[&str])] = &[
             "greenroom-sites",
         ],
     ),
-    ("greenroom-sites", &["greenroom", "greenroom-stage"]),
+    (
+        "greenroom-sites",
+        &["greenroom", "greenroom-stage", "greenroom-timing"],
+    ),
     ("greenroom-compat", &["greenroom"]),
     (
         "greenroom-examples",

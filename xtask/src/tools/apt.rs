@@ -51,6 +51,7 @@ const NEEDS: &[Need] = &[
     programs("npm", &["npm"]),
     programs("redis-server", &["redis-server"]),
     programs("haproxy", &["haproxy"]),
+    programs("prometheus", &["prometheus", "promtool"]),
     programs("iproute2", &["ip"]),
     programs("systemd", &["systemd-analyze"]),
     programs("chromium", &["chromium"]),

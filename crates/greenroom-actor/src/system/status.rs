@@ -1,5 +1,6 @@
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use greenroom_stage::StatusScope;
 use serde::Serialize;
@@ -176,7 +177,9 @@ impl SystemShared {
             let labels = [("system", self.name.clone()), ("dispatcher", status.name)];
             #[expect(clippy::cast_precision_loss, reason = "a gauge is a float")]
             metrics::gauge!("greenroom_actor_runnable", &labels).set(status.runnable as f64);
-            metrics::gauge!("greenroom_actor_busy_seconds", &labels).set(status.busy_seconds);
+            let busy = Duration::from_secs_f64(status.busy_seconds).as_micros();
+            metrics::counter!("greenroom_actor_busy_microseconds_total", &labels)
+                .absolute(u64::try_from(busy).unwrap_or(u64::MAX));
         }
     }
 }

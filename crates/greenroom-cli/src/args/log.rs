@@ -1,11 +1,17 @@
 //! Flags of logging.
 
+use std::num::NonZeroU32;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::ValueEnum;
+use greenroom::ServerTiming;
 use tracing_subscriber::filter::{LevelFilter, Targets};
 
+use super::value::positive_time;
+
 #[derive(Debug, clap::Args)]
+#[expect(clippy::doc_markdown, reason = "the text is shown on a terminal")]
 #[command(next_help_heading = "Logging")]
 pub(crate) struct LogArgs {
     /// Format of log lines
@@ -48,7 +54,8 @@ pub(crate) struct LogArgs {
     /// Format of the lines for requests (default: that of --log-format)
     ///
     /// Times are in UTC. Of a request that got no response, as its client left, the status is 499.
-    /// What is no visible ASCII, a quote or a backslash is written as \xHH.
+    /// What is no visible ASCII, a quote or a backslash is written as \xHH. The journal takes no
+    /// other format than its own.
     #[arg(
         long,
         env = "GREENROOM_ACCESS_LOG_FORMAT",
@@ -56,6 +63,50 @@ pub(crate) struct LogArgs {
         conflicts_with = "no_access_log"
     )]
     pub(crate) access_log_format: Option<AccessLogFormat>,
+
+    /// Log one request of so many, drawn by chance, such as 1/100
+    ///
+    /// Those that failed (a status of 400 or more, or none) and those that were slow (see
+    /// --slow-log-min; else 1 s) are always logged. A line that stands for others says so:
+    /// sample=100.
+    #[arg(
+        long,
+        env = "GREENROOM_ACCESS_LOG_SAMPLE",
+        value_name = "1/N",
+        default_value = "1/1",
+        value_parser = sample,
+        conflicts_with = "no_access_log"
+    )]
+    pub(crate) access_log_sample: Sample,
+
+    /// Log where the time of each request went that took this long, such as 1s
+    ///
+    /// A line of level WARN, target greenroom::slow, with times in microseconds: until the head
+    /// and the body had come, in the queues of stages and Perl workers, in code, waiting, and
+    /// while the response was sent. At most ten lines a second for each loop.
+    #[arg(
+        long,
+        env = "GREENROOM_SLOW_LOG_MIN",
+        value_name = "TIME",
+        value_parser = positive_time
+    )]
+    pub(crate) slow_log_min: Option<Duration>,
+
+    /// Give each request an id, in the field X-Request-Id
+    ///
+    /// The application, the response and the logs have it. The id that a trusted proxy sends is
+    /// taken over, if it is visible ASCII of at most 128 bytes.
+    #[arg(long, env = "GREENROOM_REQUEST_ID")]
+    pub(crate) request_id: bool,
+
+    /// Responses that say in Server-Timing where their time went
+    #[arg(
+        long,
+        env = "GREENROOM_SERVER_TIMING",
+        value_name = "WHICH",
+        default_value = "off"
+    )]
+    pub(crate) server_timing: ServerTimingFor,
 
     /// Write all other lines to this file, the application's included, instead of standard error
     #[arg(long, env = "GREENROOM_ERROR_LOG", value_name = "FILE")]
@@ -68,7 +119,46 @@ pub(crate) enum LogFormat {
     Human,
     /// One JSON object a line
     Json,
+    /// For the journal of systemd, with the fields as GREENROOM_…; files are for people
+    Journald,
 }
+
+impl LogFormat {
+    /// Returns the format of what does not go to the journal.
+    pub(crate) fn of_file(self) -> Self {
+        match self {
+            Self::Human | Self::Journald => Self::Human,
+            Self::Json => Self::Json,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ServerTimingFor {
+    /// None
+    Off,
+    /// Those to requests that a trusted proxy sent with a field X-Server-Timing
+    Trusted,
+    /// All: clients learn much of the server
+    All,
+}
+
+impl From<ServerTimingFor> for ServerTiming {
+    fn from(which: ServerTimingFor) -> Self {
+        match which {
+            ServerTimingFor::Off => Self::Off,
+            ServerTimingFor::Trusted => Self::Trusted,
+            ServerTimingFor::All => Self::All,
+        }
+    }
+}
+
+/// One request of so many.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Sample(pub(crate) NonZeroU32);
+
+/// The largest N of --access-log-sample.
+const SAMPLE_MAX: u32 = 1_000_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum AccessLogFormat {
@@ -80,6 +170,14 @@ pub(crate) enum AccessLogFormat {
     Human,
     /// One JSON object a line
     Json,
+}
+
+/// Parses a share of the requests.
+fn sample(text: &str) -> Result<Sample, String> {
+    let of = text.strip_prefix("1/").and_then(|of| of.parse().ok());
+    let of = of.filter(|of: &NonZeroU32| of.get() <= SAMPLE_MAX);
+    of.map(Sample)
+        .ok_or_else(|| format!("allowed are 1/1, which are all, to 1/{SAMPLE_MAX}"))
 }
 
 /// Parses a level, or levels by target; of nothing errors are logged.
@@ -98,6 +196,21 @@ mod tests {
     use tracing::Level;
 
     use super::*;
+
+    #[test]
+    fn a_sample_is_one_of_so_many() {
+        for (text, expected) in [
+            ("1/1", Some(1)),
+            ("1/1000000", Some(1_000_000)),
+            ("1/1000001", None),
+            ("1/0", None),
+            ("2/3", None),
+            ("0.01", None),
+        ] {
+            let parsed = sample(text).ok().map(|Sample(of)| of.get());
+            assert_eq!(parsed, expected, "{text}");
+        }
+    }
 
     #[test]
     fn levels_are_for_all_or_for_a_target() {

@@ -8,7 +8,7 @@ use std::{env, fs};
 use clap::CommandFactory;
 use clap::error::ErrorKind;
 use greenroom::psgi::GatewaySettings;
-use greenroom::{Limits, StageSettings, Unit};
+use greenroom::{Limits, METRICS, StageSettings, Unit};
 
 use super::Args;
 use super::settings::Flags;
@@ -41,6 +41,22 @@ const PERL_APPLICATIONS: &str = "
 
 The fields of `greenroom::psgi::GatewaySettings`, and setters of `Gateway::builder`. `greenroom
 serve` takes two of them from the server's: `body_bytes_max` and `drain_deadline`.
+";
+
+const METRICS_PAGE: &str = "docs/metrics.md";
+const METRICS_HEAD: &str = "\
+# Metrics
+
+<!-- Made of the definition of the metrics by `make pages`. -->
+
+What `/greenroom/metrics` shows, at the address of `--status-listen` or of `ServerBuilder::admin`.
+How to look at it, with a dashboard and alerts, is told in [Observe](observe.md). Times are in
+seconds, sizes in bytes. `http_…` and their labels are those of OpenTelemetry's semantic
+conventions, `process_…` those of Prometheus' client libraries. A counter that has no event yet may
+be missing.
+
+| metric | kind | labels | |
+|---|---|---|---|
 ";
 
 /// Returns the root of the project.
@@ -125,6 +141,19 @@ fn add_settings<T: Flags>(head: &str, page: &mut String) {
     }
 }
 
+/// Returns the page of metrics.
+fn metrics_page() -> String {
+    let mut page = METRICS_HEAD.to_owned();
+    for metric in METRICS {
+        let labels = metric.labels.iter().map(|label| format!("`{label}`"));
+        let labels = labels.collect::<Vec<_>>().join(", ");
+        let (name, kind, help) = (metric.name, metric.kind.name(), metric.help);
+        // Writing to a string cannot fail.
+        let _written = writeln!(page, "| `{name}` | {kind} | {labels} | {help} |");
+    }
+    page
+}
+
 /// Returns the documents that users read.
 fn documents() -> Vec<PathBuf> {
     let mut documents = vec![root().join("README.md")];
@@ -189,6 +218,11 @@ fn the_page_tells_the_flags() {
 #[test]
 fn the_page_tells_the_limits() {
     assert_made(LIMITS_PAGE, &limits_page());
+}
+
+#[test]
+fn the_page_tells_the_metrics() {
+    assert_made(METRICS_PAGE, &metrics_page());
 }
 
 #[test]

@@ -165,6 +165,11 @@ impl ServeArgs {
         self.psgi.is_attached()
     }
 
+    /// Returns `true` if the demo application is served.
+    pub(crate) fn is_demo(&self) -> bool {
+        self.sites_file().is_none() && !self.is_psgi()
+    }
+
     /// Returns the file of sites that is served, if one is.
     pub(crate) fn sites_file(&self) -> Option<&Path> {
         let file = self.file.as_deref();

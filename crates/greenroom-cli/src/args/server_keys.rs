@@ -33,8 +33,12 @@ const PATHS: &[&str] = &[
 const REPLACED: &[(&str, &[&str])] = &[
     ("access_log", &["no_access_log"]),
     ("access_log_format", &["no_access_log"]),
+    ("access_log_sample", &["no_access_log"]),
     ("listen", &["port", "host"]),
-    ("no_access_log", &["access_log", "access_log_format"]),
+    (
+        "no_access_log",
+        &["access_log", "access_log_format", "access_log_sample"],
+    ),
 ];
 
 /// The flags of `greenroom serve` as keys.

@@ -12,11 +12,13 @@ use rustix::fs::OFlags;
 use signal_hook::consts::SIGUSR1;
 use signal_hook::flag;
 
-use crate::args::LogArgs;
+use super::journal::Journal;
+use crate::args::{LogArgs, LogFormat};
 use crate::serve::Identity;
 
-/// The files of --access-log and --error-log.
+/// The files of --access-log and --error-log, and the journal.
 pub(crate) struct LogFiles {
+    pub(super) journal: Option<Journal>,
     pub(super) access: Option<LogFile>,
     pub(super) error: Option<LogFile>,
 }
@@ -31,7 +33,9 @@ impl LogFiles {
             file.transpose()
                 .with_context(|| format!("{flag}: the file cannot be written"))
         };
+        let is_for_journal = args.log_format == LogFormat::Journald && args.error_log.is_none();
         Ok(Self {
+            journal: is_for_journal.then(Journal::open).transpose()?,
             access: open("--access-log", args.access_log.as_ref())?,
             error: open("--error-log", args.error_log.as_ref())?,
         })

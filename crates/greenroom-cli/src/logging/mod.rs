@@ -2,6 +2,7 @@
 
 mod common;
 mod file;
+mod journal;
 mod levels;
 
 use std::io::{self, IsTerminal, Write};
@@ -18,6 +19,7 @@ use tracing_subscriber::{Layer, fmt, registry};
 use crate::args::{AccessLogFormat, LogArgs, LogFormat};
 use common::CommonFormat;
 pub(crate) use file::LogFiles;
+use journal::JournalFormat;
 pub(crate) use levels::Levels;
 
 /// Lines that wait to be written. Beyond it lines are dropped: a slow reader of the log must not
@@ -29,7 +31,9 @@ const ACCESS: &str = "greenroom::access";
 
 /// Runs work before there are threads, with its log lines on standard error at once.
 pub(crate) fn before_threads<T>(args: &LogArgs, work: impl FnOnce() -> T) -> T {
-    let lines = layer(args.log_format, io::stderr, io::stderr().is_terminal());
+    // The journal has standard error, too.
+    let format = args.log_format.of_file();
+    let lines = layer(format, io::stderr, io::stderr().is_terminal());
     with_default(registry().with(args.log_level.clone()).with(lines), work)
 }
 
@@ -42,9 +46,14 @@ pub(crate) struct Logging {
 impl Logging {
     pub(crate) fn start(args: &LogArgs, files: LogFiles) -> Self {
         let is_terminal = files.error.is_none() && io::stderr().is_terminal();
-        let (lines, rest) = match files.error {
-            Some(file) => Sink::start(file),
-            None => Sink::start(io::stderr()),
+        let mut format = args.log_format;
+        let (lines, rest) = match (files.error, files.journal) {
+            (Some(file), _) => {
+                format = format.of_file();
+                Sink::start(file)
+            }
+            (None, Some(journal)) => Sink::start(journal),
+            (None, None) => Sink::start(io::stderr()),
         };
         let rest_lines = lines.clone();
         let levels = Levels::default();
@@ -57,19 +66,19 @@ impl Logging {
                 let lines = access_layer(args, lines, false);
                 (lines.with_filter(of_requests).boxed(), vec![access, rest])
             }
-            (None, Some(_)) => {
+            (None, Some(_)) if format != LogFormat::Journald => {
                 let lines = access_layer(args, lines, is_terminal);
                 let of_requests = of_requests.and(level());
                 (lines.with_filter(of_requests).boxed(), vec![rest])
             }
-            (None, None) => {
-                let lines = layer(args.log_format, lines, is_terminal);
+            (None, _) => {
+                let lines = layer(format, lines, is_terminal);
                 registry().with(level()).with(lines).init();
                 let sinks = vec![rest];
                 return Self { sinks, levels };
             }
         };
-        let rest_lines = layer(args.log_format, rest_lines, is_terminal);
+        let rest_lines = layer(format, rest_lines, is_terminal);
         let both = vec![lines, rest_lines.with_filter(others).boxed()];
         registry().with(both).init();
         Self { sinks, levels }
@@ -124,7 +133,7 @@ where
         Some(AccessLogFormat::Combined) => CommonFormat::COMBINED,
         Some(AccessLogFormat::Human) => return layer(LogFormat::Human, lines, is_terminal),
         Some(AccessLogFormat::Json) => return layer(LogFormat::Json, lines, is_terminal),
-        None => return layer(args.log_format, lines, is_terminal),
+        None => return layer(args.log_format.of_file(), lines, is_terminal),
     };
     let lines = fmt::layer().with_ansi(false).with_writer(lines);
     lines.event_format(format).boxed()
@@ -137,6 +146,7 @@ where
 {
     let layer = fmt::layer().with_writer(lines);
     match format {
+        LogFormat::Journald => layer.with_ansi(false).event_format(JournalFormat).boxed(),
         LogFormat::Human => layer.with_ansi(is_terminal).boxed(),
         LogFormat::Json => layer.json().boxed(),
     }

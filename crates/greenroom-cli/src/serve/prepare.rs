@@ -112,11 +112,10 @@ fn bind(
     if args.is_everywhere() && redirecting.is_empty() {
         redirecting.push(everywhere(HTTP_PORT));
     }
-    let mut builder = Server::builder()
+    let mut builder = tell(args, Server::builder())
         .upgrades(upgrades)
         .limits(args.limits.0.clone())
-        .trusted_proxies(args.trusted_proxies())
-        .access_log(!args.log.no_access_log);
+        .trusted_proxies(args.trusted_proxies());
     if let Some(tls) = &secured.tls {
         builder = builder.tls(tls.clone());
     }
@@ -172,6 +171,19 @@ fn with_admin(mut builder: ServerBuilder, args: &ServeArgs) -> anyhow::Result<Se
         builder = builder.admin_token(token);
     }
     Ok(builder)
+}
+
+/// Sets what is told of requests.
+fn tell(args: &ServeArgs, builder: ServerBuilder) -> ServerBuilder {
+    let log = &args.log;
+    builder
+        .access_log(!log.no_access_log)
+        .access_log_sample(log.access_log_sample.0)
+        .request_ids(log.request_id)
+        .slow_log(log.slow_log_min)
+        .server_timing(log.server_timing.into())
+        // The demo application shows them itself.
+        .request_metrics(args.is_demo())
 }
 
 /// Returns the address that stands for all of this machine, of IPv6 too where there is IPv6.

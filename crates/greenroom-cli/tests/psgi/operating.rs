@@ -191,12 +191,12 @@ fn the_metrics_show_workers_queue_and_refusals() {
     );
     for (name, label, value) in [
         ("rejected_total", ",reason=\"queue_full\"", 3),
-        ("queue_len", "", 1),
+        ("queue_length", "", 1),
         ("workers", ",state=\"ready\"", 1),
         ("workers_wanted", "", 1),
         ("requests", ",state=\"running\"", 1),
-        ("restarts_total", "", 0),
-        ("hung_total", "", 0),
+        ("worker_restarts_total", "", 0),
+        ("workers_hung_total", "", 0),
     ] {
         let line = format!("greenroom_psgi_{name}{{{labels}{label}}} {value}");
         until(&line, || site.metrics().lines().any(|shown| shown == line));

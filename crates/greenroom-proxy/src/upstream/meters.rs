@@ -16,11 +16,11 @@ pub(super) fn entered(upstream: &Arc<str>, is_retry: bool) {
     if is_retry {
         counter!("greenroom_proxy_retries_total", "upstream" => label(upstream)).increment(1);
     }
-    gauge!("greenroom_proxy_in_flight", "upstream" => label(upstream)).increment(1);
+    gauge!("greenroom_proxy_active_requests", "upstream" => label(upstream)).increment(1);
 }
 
 pub(super) fn left(upstream: &Arc<str>) {
-    gauge!("greenroom_proxy_in_flight", "upstream" => label(upstream)).decrement(1);
+    gauge!("greenroom_proxy_active_requests", "upstream" => label(upstream)).decrement(1);
 }
 
 pub(super) fn failed(upstream: &Arc<str>, failure: Failure) {

@@ -25,9 +25,9 @@ pub(super) fn record(status: &GatewayStatus) {
     record_workers(status, &labels);
     record_queue(status, &labels);
     let counts = [
-        ("greenroom_psgi_restarts_total", status.restarts),
-        ("greenroom_psgi_hung_total", status.hung),
-        ("greenroom_psgi_retired_total", status.retired),
+        ("greenroom_psgi_worker_restarts_total", status.restarts),
+        ("greenroom_psgi_workers_hung_total", status.hung),
+        ("greenroom_psgi_workers_retired_total", status.retired),
         ("greenroom_psgi_reloads_total", status.reloads),
         ("greenroom_psgi_reloads_failed_total", status.reloads_failed),
     ];
@@ -48,7 +48,7 @@ fn record_workers(status: &GatewayStatus, labels: &[Label; 2]) {
     gauge!("greenroom_psgi_requests", with(labels, "state", "running")).set(running);
     gauge!("greenroom_psgi_requests", with(labels, "state", "waiting")).set(waiting);
     let rss = workers().map(|worker| worker.rss_bytes).sum();
-    gauge!("greenroom_psgi_rss_bytes", labels.iter()).set(bytes(rss));
+    gauge!("greenroom_psgi_resident_memory_bytes", labels.iter()).set(bytes(rss));
     let stuck = workers().map(|worker| worker.stuck_micros).max();
     let stuck = Duration::from_micros(stuck.unwrap_or_default());
     gauge!("greenroom_psgi_stuck_seconds", labels.iter()).set(stuck.as_secs_f64());
@@ -56,7 +56,7 @@ fn record_workers(status: &GatewayStatus, labels: &[Label; 2]) {
 
 fn record_queue(status: &GatewayStatus, labels: &[Label; 2]) {
     let queue = &status.queue;
-    gauge!("greenroom_psgi_queue_len", labels.iter()).set(number(queue.queue_len));
+    gauge!("greenroom_psgi_queue_length", labels.iter()).set(number(queue.queue_len));
     let predicted = Duration::from_micros(queue.predicted_wait_micros);
     gauge!("greenroom_psgi_predicted_wait_seconds", labels.iter()).set(predicted.as_secs_f64());
     let rejected = [

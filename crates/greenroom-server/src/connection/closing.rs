@@ -145,7 +145,7 @@ impl<A: App> Connection<A> {
     /// Responds to a malformed message, which no application sees.
     pub(super) fn refuse(&mut self, rejected: Rejected, scratch: &mut Scratch) -> Turn<A> {
         tracing::debug!(reason = %rejected, peer = ?self.peer, "refused a request");
-        if self.home.settings.access_log {
+        if self.home.settings.telling.access_log {
             access::log_rejection(rejected.status(), self.peer);
         }
         let detail = rejected.to_string();
@@ -173,11 +173,14 @@ impl<A: App> Connection<A> {
         if let Some(exchange) = &mut self.exchange {
             let about = exchange.as_mut().about();
             about.status = Some(error.status());
-            access::log(about, self.peer);
+            access::end(about, self.peer);
             rejection = rejection.of(about);
         }
         let is_due = self.http.is_response_due();
-        let response = is_due.then(|| self.home.settings.rejections.response(&rejection));
+        let mut response = is_due.then(|| self.home.settings.rejections.response(&rejection));
+        if let (Some(response), Some(exchange)) = (&mut response, &mut self.exchange) {
+            exchange.as_mut().about().respond(response.headers_mut());
+        }
         self.drop_exchange();
         let Some(response) = response else {
             return Turn::End(Outcome::Closed);

@@ -9,7 +9,7 @@ use http::{HeaderValue, Request, Response, StatusCode};
 use super::closing::Closing;
 use super::requesting::DISCARDED_BYTES_MAX;
 use super::{About, Connection, Scratch, Turn};
-use crate::access::{self, Logged};
+use crate::access;
 use crate::addresses::TooMany;
 use crate::app::App;
 use crate::proxies::{ForwardedFor, Sender};
@@ -94,7 +94,7 @@ impl<A: App> Connection<A> {
     pub(super) fn decline(
         &mut self,
         declined: &Declined,
-        head: &RequestHead,
+        head: &mut RequestHead,
         scratch: &mut Scratch,
     ) -> Turn<A> {
         if declined.closes {
@@ -106,7 +106,7 @@ impl<A: App> Connection<A> {
             ..declined.rejection()
         };
         let response = self.home.settings.rejections.response(&rejection);
-        self.respond_to(head, &response, scratch)
+        self.respond_to(head, response, scratch)
     }
 
     /// Returns `true` if a CA asks whether the name is ours (RFC 8555, 8.3), which it does without
@@ -117,42 +117,41 @@ impl<A: App> Connection<A> {
 
     /// Sends the client on to where there is TLS. Without a `Host`, nobody knows where that is. A
     /// CA gets what it asks for.
-    pub(super) fn redirect(&mut self, head: &RequestHead, scratch: &mut Scratch) -> Turn<A> {
+    pub(super) fn redirect(&mut self, head: &mut RequestHead, scratch: &mut Scratch) -> Turn<A> {
         if is_of_ca(head) {
             let response = self.home.settings.challenges.response(&head.request);
-            return self.respond_to(head, &response, scratch);
+            return self.respond_to(head, response, scratch);
         }
         let port = self.home.settings.https_port;
         let Some(location) = location(&head.request, port) else {
             let detail = "this port sends clients on to https, and needs a Host for that";
             let rejection = Rejection::new(StatusCode::BAD_REQUEST, detail);
             let response = self.home.settings.rejections.response(&rejection);
-            return self.respond_to(head, &response, scratch);
+            return self.respond_to(head, response, scratch);
         };
         let mut response = Response::new(Bytes::new());
         *response.status_mut() = StatusCode::PERMANENT_REDIRECT;
         response.headers_mut().insert(LOCATION, location);
-        self.respond_to(head, &response, scratch)
+        self.respond_to(head, response, scratch)
     }
 
     /// Sends a response of the server's own to a request, whose body is passed over.
     fn respond_to(
         &mut self,
-        head: &RequestHead,
-        response: &Response<Bytes>,
+        head: &mut RequestHead,
+        mut response: Response<Bytes>,
         scratch: &mut Scratch,
     ) -> Turn<A> {
-        let about = About {
-            method: head.request.method().clone(),
-            target: head.target.clone(),
-            since: self.home.now(),
-            client: None,
-            logged: Logged::of(&head.request, self.home.settings.access_log),
+        let (method, target) = (head.request.method().clone(), head.target.clone());
+        let mut about = About {
+            metered: self.meter(&head.request),
+            logged: self.tell(&mut head.request),
             status: Some(response.status()),
             sent: response.body().len() as u64,
-            cut: false,
+            ..About::new(method, target, self.home.now())
         };
-        access::log(&about, self.peer);
+        about.respond(response.headers_mut());
+        access::end(&mut about, self.peer);
         let too_long =
             matches!(head.body, BodyLength::Exact(bytes) if bytes > DISCARDED_BYTES_MAX as u64);
         // A client that was not told to go on may or may not send its body.
@@ -163,7 +162,7 @@ impl<A: App> Connection<A> {
         let size = BodySize::Exact(body.len() as u64);
         let context = self.home.context.borrow();
         self.http
-            .respond(response, size, &context, &mut scratch.out);
+            .respond(&response, size, &context, &mut scratch.out);
         let sent = self.http.data(body.len(), &mut scratch.out).length;
         scratch.out.extend_from_slice(&body[..sent]);
         // Nothing of it is missing.

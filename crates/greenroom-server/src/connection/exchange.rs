@@ -14,6 +14,7 @@ use crate::app::{App, BoxError};
 use crate::body::{Feeder, RequestBody};
 use crate::event_loop::Tick;
 use crate::proxies::ForwardedFor;
+use crate::request_metrics::MeteredRequest;
 
 pin_project! {
     /// One request and its response. It lies on the heap, and its place there is used again, so an
@@ -42,7 +43,11 @@ pub(crate) struct About {
     pub(crate) since: Tick,
     /// The client, if a trusted proxy sent the request.
     pub(crate) client: Option<ForwardedFor>,
-    /// There only with an access log, apart, so that without one it costs nothing.
+    /// There while the request is under way, if requests are counted.
+    pub(crate) metered: Option<MeteredRequest>,
+    /// The route that it came to, if somebody counts or logs it.
+    pub(crate) route: Option<&'static str>,
+    /// There only if it is to be told of, apart, so that else it costs nothing.
     pub(crate) logged: Option<Box<Logged>>,
     /// The response's, once there is one.
     pub(crate) status: Option<StatusCode>,
@@ -78,6 +83,21 @@ pub(super) enum Part {
 }
 
 impl About {
+    pub(crate) fn new(method: Method, target: Bytes, since: Tick) -> Self {
+        Self {
+            method,
+            target,
+            since,
+            client: None,
+            metered: None,
+            route: None,
+            logged: None,
+            status: None,
+            sent: 0,
+            cut: false,
+        }
+    }
+
     /// Method and path, without the query, which may hold secrets.
     pub(crate) fn route(&self) -> String {
         let end = self.target.iter().position(|&byte| byte == b'?');
@@ -96,16 +116,7 @@ impl<A: App> Exchange<A> {
     pub(crate) fn new() -> Self {
         Self {
             state: State::Idle,
-            about: About {
-                method: Method::GET,
-                target: Bytes::new(),
-                since: 0,
-                client: None,
-                logged: None,
-                status: None,
-                sent: 0,
-                cut: false,
-            },
+            about: About::new(Method::GET, Bytes::new(), 0),
             feeder: None,
             continue_due: false,
             body_waited: 0,
@@ -116,24 +127,12 @@ impl<A: App> Exchange<A> {
     pub(super) fn begin(
         self: Pin<&mut Self>,
         request: Request<RequestBody>,
-        target: Bytes,
-        since: Tick,
-        client: Option<ForwardedFor>,
-        logged: Option<Box<Logged>>,
+        about: About,
         bytes: usize,
     ) {
         let mut this = self.project();
         *this.bytes = bytes;
-        *this.about = About {
-            method: request.method().clone(),
-            target,
-            since,
-            client,
-            logged,
-            status: None,
-            sent: 0,
-            cut: false,
-        };
+        *this.about = about;
         *this.body_waited = 0;
         this.state.set(State::Waiting {
             request: Some(request),
@@ -146,6 +145,7 @@ impl<A: App> Exchange<A> {
         *this.feeder = None;
         *this.continue_due = false;
         replace(this.state.as_mut(), State::Idle, this.about);
+        this.about.metered = None;
     }
 
     pub(super) fn about(self: Pin<&mut Self>) -> &mut About {
@@ -180,35 +180,19 @@ impl<A: App> Exchange<A> {
 
     /// Runs the handler for as long as it need not wait.
     pub(super) fn poll_handled(
-        mut self: Pin<&mut Self>,
+        self: Pin<&mut Self>,
         service: &mut A::Service,
         cx: &mut Context<'_>,
     ) -> Poll<Handled<A::Body>> {
-        let run = || self.as_mut().poll_service(service, cx);
-        match catch_unwind(AssertUnwindSafe(run)) {
+        let this = self.project();
+        let run = || poll_service(this.state, service, cx);
+        let polled = About::during(Some(this.about), || catch_unwind(AssertUnwindSafe(run)));
+        match polled {
             Ok(poll) => poll.map(|result| match result {
                 Ok(response) => Handled::Response(response),
                 Err(error) => Handled::Failed(error),
             }),
             Err(panic) => Poll::Ready(Handled::Panicked(message(panic.as_ref()))),
-        }
-    }
-
-    fn poll_service(
-        self: Pin<&mut Self>,
-        service: &mut A::Service,
-        cx: &mut Context<'_>,
-    ) -> Poll<Result<Response<A::Body>, BoxError>> {
-        let mut state = self.project().state;
-        if let StateProjection::Waiting { request } = state.as_mut().project() {
-            ready!(service.poll_ready(cx)).map_err(Into::into)?;
-            let request = request.take().expect("a request is called once");
-            let future = service.call(request);
-            state.set(State::Handling { future });
-        }
-        match state.project() {
-            StateProjection::Handling { future } => future.poll(cx).map_err(Into::into),
-            _ => unreachable!("polled after its response"),
         }
     }
 
@@ -243,6 +227,23 @@ impl<A: App> Exchange<A> {
                 },
             },
         })
+    }
+}
+
+fn poll_service<A: App>(
+    mut state: Pin<&mut State<A>>,
+    service: &mut A::Service,
+    cx: &mut Context<'_>,
+) -> Poll<Result<Response<A::Body>, BoxError>> {
+    if let StateProjection::Waiting { request } = state.as_mut().project() {
+        ready!(service.poll_ready(cx)).map_err(Into::into)?;
+        let request = request.take().expect("a request is called once");
+        let future = service.call(request);
+        state.set(State::Handling { future });
+    }
+    match state.project() {
+        StateProjection::Handling { future } => future.poll(cx).map_err(Into::into),
+        _ => unreachable!("polled after its response"),
     }
 }
 

@@ -22,7 +22,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use std::pin::Pin;
-use tokio::time::Sleep;
+use tokio::time::{Instant, Sleep};
 
 pub(crate) use declining::{Declined, OUT_OF_MEMORY};
 pub(crate) use exchange::{About, Exchange, message};
@@ -70,6 +70,8 @@ pub(crate) struct Connection<A: App> {
     discarded: usize,
     /// Its requests are sent on to where there is TLS.
     is_redirected: bool,
+    /// Since when there is a part of a head, if somebody wants to know.
+    head_since: Option<Instant>,
     /// Its first request has its response.
     responded: bool,
     /// The client ended its side.
@@ -121,6 +123,7 @@ impl<A: App> Connection<A> {
             closing: Closing::No,
             key: None,
             discarded: 0,
+            head_since: None,
             responded: false,
             ended: false,
             silence: None,
@@ -278,7 +281,7 @@ impl<A: App> Connection<A> {
         if let Some(exchange) = &mut self.exchange {
             let about = exchange.as_mut().about();
             about.cut = true;
-            access::log(about, self.peer);
+            access::end(about, self.peer);
         }
         self.drop_exchange();
     }

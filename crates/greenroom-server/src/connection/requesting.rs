@@ -4,18 +4,20 @@ use std::task::Context;
 
 use bytes::Bytes;
 use greenroom_http::{BodyLength, CONTINUE, Event, Received, Rejected, RequestHead};
-use http::{HeaderMap, StatusCode};
+use http::{HeaderMap, Request, StatusCode};
 use http_body::{Body, Frame};
+use tokio::time::Instant;
 
 use super::closing::Closing;
 use super::waiting::Wait;
-use super::{Connection, Outcome, Scratch, Turn};
+use super::{About, Connection, Outcome, Scratch, Turn};
 use crate::access::Logged;
 use crate::app::App;
 use crate::body::{BodyError, BodyPace, RequestBody, pair};
 use crate::handover::{Handed, Protocol};
 use crate::proxies::ForwardedFor;
 use crate::rejection::Rejection;
+use crate::request_metrics::MeteredRequest;
 
 /// A body that is passed over may be this long; beyond it, closing is cheaper.
 pub(super) const DISCARDED_BYTES_MAX: usize = 256 * 1_024;
@@ -44,9 +46,9 @@ impl<A: App> Connection<A> {
             Err(rejected) => return self.refuse(rejected, scratch),
         };
         match event {
-            Event::Head(head) if self.is_redirected && !self.is_for_application(&head) => {
+            Event::Head(mut head) if self.is_redirected && !self.is_for_application(&head) => {
                 scratch.consume(consumed);
-                self.redirect(&head, scratch)
+                self.redirect(&mut head, scratch)
             }
             Event::Http2Preface if self.is_redirected => {
                 let detail = "this port speaks HTTP/1.1, and sends clients on to https";
@@ -59,7 +61,7 @@ impl<A: App> Connection<A> {
                 let proxies = &self.home.settings.trusted_proxies;
                 let client = proxies.tell(self.sender, self.peer, &mut head.request);
                 if let Err(declined) = self.admit(client) {
-                    return self.decline(&declined, &head, scratch);
+                    return self.decline(&declined, &mut head, scratch);
                 }
                 self.begin(head, consumed, client, scratch);
                 self.handle(cx, scratch)
@@ -67,6 +69,9 @@ impl<A: App> Connection<A> {
             Event::NeedMore => {
                 scratch.consume(consumed);
                 let wait = self.wait_for_request(scratch);
+                if !scratch.unread().is_empty() && self.home.settings.telling.is_timed() {
+                    self.head_since.get_or_insert_with(Instant::now);
+                }
                 if wait == Wait::Head && !scratch.unread().is_empty() && !self.may_wait_for_head() {
                     let status = StatusCode::SERVICE_UNAVAILABLE;
                     self.reject(&Rejection::new(status, "too much is under way"), scratch);
@@ -137,18 +142,36 @@ impl<A: App> Connection<A> {
             *exchange.as_mut().continue_due() = expects_continue;
             RequestBody::streamed(reader)
         };
-        let logged = Logged::of(&request, self.home.settings.access_log);
         let now = self.home.now();
+        let logged = self.tell(&mut request);
+        let about = About {
+            client,
+            metered: self.meter(&request),
+            logged,
+            ..About::new(request.method().clone(), target, now)
+        };
         let request = request.map(|()| body);
-        exchange
-            .as_mut()
-            .begin(request, target, now, client, logged, bytes);
+        exchange.as_mut().begin(request, about, bytes);
         if let Some(line) = &self.line {
             line.begin(self.http.takes_informational());
         }
         self.waiting.over(now);
         self.home.meter.count_request();
         self.exchange = Some(exchange);
+    }
+
+    /// Begins to tell of a request, if that is wanted.
+    pub(super) fn tell(&mut self, request: &mut Request<()>) -> Option<Box<Logged>> {
+        let head = self.head_since.take().map(|since| since.elapsed());
+        let telling = (&*self.home.settings, &self.home.teller);
+        Logged::begin(request, self.sender, telling, head.unwrap_or_default())
+    }
+
+    /// Begins to count a request, if requests are counted.
+    pub(super) fn meter(&self, request: &Request<()>) -> Option<MeteredRequest> {
+        let requests = self.home.requests.as_ref()?;
+        let is_tls = self.socket.is_tls();
+        Some(requests.begin(request.method(), request.version(), is_tls))
     }
 
     /// The body, if there is none or all of it came with the head and is allowed by the server's
@@ -195,6 +218,7 @@ impl<A: App> Connection<A> {
             Ok((data, _)) if self.body_exceeds_limit(data.len()) => self.end_large_body(),
             Ok((data, behind)) if !data.is_empty() => {
                 self.body_came();
+                self.tell_body();
                 self.feed(Frame::data(data.into()), cx);
                 self.put_off(behind);
                 Turn::Again
@@ -249,6 +273,12 @@ impl<A: App> Connection<A> {
             }
         }
         Ok((part, Behind::Nothing))
+    }
+
+    fn tell_body(&mut self) {
+        if let Some(exchange) = &mut self.exchange {
+            exchange.as_mut().about().body_came();
+        }
     }
 
     /// Keeps what came right behind a chunk until that is taken; the end need not wait. But it is

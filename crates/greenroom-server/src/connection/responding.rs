@@ -141,6 +141,7 @@ impl<A: App> Connection<A> {
             (None, Some(length)) => BodySize::Exact(length),
             (None, None) => BodySize::Unknown,
         };
+        about.respond(response.headers_mut());
         take_over_reason(response.extensions_mut());
         if self.home.settings.is_strict && self.socket.is_tls() {
             be_strict(response.headers_mut());
@@ -253,7 +254,7 @@ impl<A: App> Connection<A> {
             if let Err(error) = complete {
                 tracing::warn!(%error, route = about.route(), "a response is cut short");
             }
-            access::log(about, self.peer);
+            access::end(about, self.peer);
         }
         self.drop_exchange();
         self.responded = true;
@@ -291,9 +292,10 @@ impl<A: App> Connection<A> {
         };
         let about = exchange.as_mut().about();
         about.status = Some(status);
-        access::log(about, self.peer);
         let rejection = Rejection::new(status, text).of(about);
-        let response = self.home.settings.rejections.response(&rejection);
+        let mut response = self.home.settings.rejections.response(&rejection);
+        about.respond(response.headers_mut());
+        access::end(about, self.peer);
         self.drop_exchange();
         self.dismiss(&response, scratch);
     }

@@ -36,6 +36,7 @@ pub(crate) use run::{Member, run};
 pub(crate) use watching::Hooks;
 pub(crate) use wheel::{Clock, NEVER, Tick};
 
+use crate::access::Teller;
 use crate::addresses::Addresses;
 use crate::app::App;
 use crate::connection::{Exchange, Scratch};
@@ -44,6 +45,7 @@ use crate::handover::InFlight;
 use crate::listen::Accepted;
 use crate::memory::Memory;
 use crate::request_handle::Lent;
+use crate::request_metrics::Requests;
 use crate::settings::Settings;
 use lag::Meter;
 use registry::Registry;
@@ -82,6 +84,9 @@ pub(crate) struct Loop<A: App> {
     pub(crate) permits: Arc<Permits>,
     pub(crate) in_flight: Arc<InFlight>,
     pub(crate) meter: Meter,
+    pub(crate) teller: Teller,
+    /// There if requests are counted by their routes.
+    pub(crate) requests: Option<Rc<Requests>>,
     pub(crate) addresses: Arc<Addresses>,
     pub(crate) memory: Arc<Memory>,
     app: A,
@@ -117,6 +122,8 @@ impl<A: App> Loop<A> {
                 member.watch.clone(),
                 &member.roster,
             ),
+            teller: Teller::default(),
+            requests: member.settings.request_metrics.then(Requests::new),
             addresses: Arc::clone(&member.addresses),
             memory: Arc::clone(&member.memory),
             app,

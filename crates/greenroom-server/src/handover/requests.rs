@@ -5,6 +5,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use bytes::Bytes;
 use greenroom_http::{FieldNames, Rejected, check_http2};
@@ -36,6 +37,7 @@ pub(super) struct Requests<A: App> {
     service: A::Service,
     peer: Option<SocketAddr>,
     sender: Sender,
+    is_tls: bool,
     is_strict: bool,
     /// Clients are told of HTTP/3, if it is served.
     tells_http3: bool,
@@ -73,6 +75,7 @@ impl<A: App> Requests<A> {
             service,
             peer,
             sender,
+            is_tls,
             is_strict: is_tls && home.settings.is_strict,
             tells_http3: is_tls && sender == Sender::Client,
             streams: None,
@@ -111,15 +114,15 @@ impl<A: App> Requests<A> {
     fn about<B>(&self, request: &mut Request<B>) -> About {
         let proxies = &self.home.settings.trusted_proxies;
         let client = proxies.tell(self.sender, self.peer, request);
+        let method = request.method().clone();
+        let requests = self.home.requests.as_ref();
+        let telling = (&*self.home.settings, &self.home.teller);
         About {
-            method: request.method().clone(),
-            target: target_of(request.uri()),
-            since: self.home.now(),
             client,
-            logged: Logged::of(request, self.home.settings.access_log),
-            status: None,
-            sent: 0,
-            cut: false,
+            metered: requests
+                .map(|requests| requests.begin(&method, request.version(), self.is_tls)),
+            logged: Logged::begin(request, self.sender, telling, Duration::ZERO),
+            ..About::new(method, target_of(request.uri()), self.home.now())
         }
     }
 
@@ -138,7 +141,7 @@ impl<A: App> Requests<A> {
         stream: Option<Rc<Stream>>,
     ) -> Responding<A> {
         tracing::debug!(reason = %rejected, peer = ?self.peer, "refused a request");
-        if self.home.settings.access_log {
+        if self.home.settings.telling.access_log {
             access::log_rejection(rejected.status(), self.peer);
         }
         let is_head = *method == Method::HEAD;
@@ -316,7 +319,7 @@ impl Drop for UnderWay {
         let is_given_up = stream.is_some_and(|stream| stream.is_given_up());
         let is_cut = self.is_cut.as_ref().is_some_and(|is_cut| is_cut.get());
         self.about.cut = is_given_up || is_cut;
-        access::log(&self.about, self.peer);
+        access::end(&mut self.about, self.peer);
     }
 }
 
@@ -374,12 +377,15 @@ impl<A: App> Responding<A> {
     ) -> Poll<Result<Response<Content<A::Body>>, BoxError>> {
         let home = Rc::clone(&self.home);
         let mut line = self.as_mut().project().line.take();
+        let mut under_way = self.as_mut().project().under_way.take();
+        let about = under_way.as_mut().map(|request| &mut request.about);
         let run = || self.as_mut().poll_service(cx);
         let polled = during(&home.lent, &mut line, false, || {
-            catch_unwind(AssertUnwindSafe(run))
+            About::during(about, || catch_unwind(AssertUnwindSafe(run)))
         });
         let this = self.project();
         *this.line = line;
+        *this.under_way = under_way;
         let about = this.under_way.as_ref().map(|request| &request.about);
         if let Err(panic) = &polled {
             let route = about.map(About::route).unwrap_or_default();
@@ -446,6 +452,7 @@ impl<A: App> Responding<A> {
         let mut under_way = this.under_way.take();
         if let Some(under_way) = &mut under_way {
             under_way.about.status = Some(response.status());
+            under_way.about.respond(response.headers_mut());
         }
         let stream = this.stream.take();
         if let Some(stream) = &stream {

@@ -161,7 +161,8 @@ fn decline(incoming: Incoming, why: &'static str) {
 }
 
 fn count_declined(why: &'static str) {
-    metrics::counter!("greenroom_declined_total", "loop" => LOOP, "for" => why).increment(1);
+    metrics::counter!("greenroom_loop_declined_total", "loop" => LOOP, "reason" => why)
+        .increment(1);
 }
 
 fn info(connection: &Connection, bound: Option<SocketAddr>) -> ConnectionInfo {

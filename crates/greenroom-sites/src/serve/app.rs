@@ -6,6 +6,7 @@ use std::task::{Context, Poll};
 use arc_swap::ArcSwap;
 use axum::body::Body;
 use greenroom::{App, ConnectionInfo, IntoApp, LoopWatch, OnLoops, Pressure};
+use greenroom_timing::tell_route;
 use http::uri::PathAndQuery;
 use http::{HeaderValue, Request, Response, StatusCode, Uri, header};
 
@@ -93,8 +94,11 @@ impl tower_service::Service<Request<Body>> for BySite {
             *request.uri_mut() = uri;
         }
         match entry.endpoint.clone() {
-            Endpoint::Inline(mut service) => Box::pin(service.call(request)),
-            Endpoint::Placed(mut service) => Box::pin(service.call_at(&entry.name, request)),
+            Endpoint::Inline(mut service) => {
+                tell_route(entry.name);
+                Box::pin(service.call(request))
+            }
+            Endpoint::Placed(mut service) => Box::pin(service.call_at(entry.name, request)),
         }
     }
 }

@@ -6,6 +6,7 @@ use arc_swap::ArcSwap;
 use futures_util::future::join_all;
 use greenroom::App;
 use greenroom::psgi::{Gateway, ShutdownReport};
+use greenroom_timing::interned;
 use tokio::sync::Mutex;
 use tokio::task::JoinSet;
 
@@ -127,7 +128,7 @@ fn table(
             let endpoint = endpoint(route, apps.of(route, defaults), placements);
             entries.push(Entry {
                 path: route.path.clone(),
-                name: site.label(route),
+                name: interned(&site.label(route)),
                 endpoint: endpoint.map_err(|error| SitesError::route(&route.path, error))?,
             });
         }

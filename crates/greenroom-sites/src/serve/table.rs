@@ -24,7 +24,7 @@ pub(super) struct Table {
 pub(super) struct Entry {
     pub(super) path: RoutePath,
     /// Its name in status, log and metrics: host and path.
-    pub(super) name: String,
+    pub(super) name: &'static str,
     pub(super) endpoint: Endpoint,
 }
 
@@ -140,7 +140,10 @@ mod tests {
         let endpoint = service_fn(|_| async { Ok::<_, Infallible>(Response::new(Body::empty())) });
         Entry {
             path: RoutePath::parse(path, is_exact).expect(path),
-            name: format!("{path}{}", if is_exact { " only" } else { "" }),
+            name: greenroom_timing::interned(&format!(
+                "{path}{}",
+                if is_exact { " only" } else { "" }
+            )),
             endpoint: Endpoint::Inline(Service::new(endpoint)),
         }
     }

@@ -1,9 +1,11 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::task::{Context, Poll};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::response::{IntoResponse, Response};
+use greenroom_timing::Timing;
+use http::Extensions;
 use pin_project_lite::pin_project;
 
 use super::body::Settled;
@@ -11,7 +13,7 @@ use super::origin::Origin;
 use super::outer;
 use super::route::Route;
 use super::stopwatch::Stopwatch;
-use crate::stage::Panicked;
+use crate::stage::{Panicked, Stage};
 use crate::watchdog;
 
 pin_project! {
@@ -23,12 +25,41 @@ pin_project! {
         origin: Origin,
         is_recorded: bool,
         poll_time: Duration,
+        timed: Option<Timed>,
     }
 
     impl<F> PinnedDrop for Measured<F> {
         fn drop(this: Pin<&mut Self>) {
             this.record();
         }
+    }
+}
+
+/// The record of a request that was submitted to a stage.
+pub(super) struct Timed {
+    timing: Timing,
+    /// There until the run has its first thread.
+    submitted: Option<Instant>,
+}
+
+impl Timed {
+    /// Returns the record of a request that is submitted now, if it has one.
+    pub(super) fn of(extensions: &Extensions) -> Option<Self> {
+        if !Timing::is_used() {
+            return None;
+        }
+        extensions.get::<Timing>().map(|timing| Self {
+            timing: timing.clone(),
+            submitted: Some(Instant::now()),
+        })
+    }
+
+    fn polled(&mut self, stage: Option<&Stage>, poll: impl FnOnce()) {
+        if let Some(submitted) = self.submitted.take() {
+            let stage = stage.map_or("", Stage::name);
+            self.timing.queued(stage, submitted.elapsed());
+        }
+        self.timing.polled(poll);
     }
 }
 
@@ -40,7 +71,14 @@ impl<F> Measured<F> {
             origin,
             is_recorded: false,
             poll_time,
+            timed: None,
         }
+    }
+
+    /// Has the run tell how long it waited for a thread and was polled there.
+    pub(super) fn timed(mut self, timed: Option<Timed>) -> Self {
+        self.timed = timed;
+        self
     }
 
     /// Records the run's poll time, also of a run that its client gave up; a run that never began
@@ -138,10 +176,14 @@ where
     /// Polls on a stage, which catches panics itself.
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.as_mut().project();
-        let (run, route) = (this.run, this.origin.route());
+        let (run, route, stage) = (this.run, this.origin.route(), this.origin.stage());
         let mut ended = None;
+        let poll = || poll_settled(run, cx, &mut ended);
         let stopwatch = Stopwatch::start();
-        let ((), inner) = outer::within(route, || poll_settled(run, cx, &mut ended));
+        let ((), inner) = outer::within(route, || match this.timed {
+            Some(timed) => timed.polled(stage, poll),
+            None => poll(),
+        });
         *this.poll_time += stopwatch.poll_time().saturating_sub(inner);
         self.pass_on(ended)
     }

@@ -1,10 +1,11 @@
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::hash::BuildHasher;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
 use crossbeam_utils::CachePadded;
+use greenroom_timing::interned;
 use http::Method;
 use metrics::{Counter, counter};
 use parking_lot::Mutex;
@@ -179,7 +180,7 @@ impl Route {
 
     pub(crate) fn shed(&self) {
         self.sheds.fetch_add(1, Ordering::Relaxed);
-        let counter = || self.counter("greenroom_route_shed_total");
+        let counter = || self.counter("greenroom_route_rejected_total");
         self.shed_meter.get_or_init(counter).increment(1);
     }
 
@@ -280,7 +281,7 @@ impl Route {
     }
 
     fn counter(&self, name: &'static str) -> Counter {
-        counter!(name, "method" => self.method, "path" => self.path)
+        counter!(name, "http_request_method" => self.method, "http_route" => self.path)
     }
 
     fn is_for(&self, method: &str, path: &str) -> bool {
@@ -392,19 +393,6 @@ impl Routes {
 )]
 fn bucket(method: &str, path: &str) -> usize {
     FxBuildHasher.hash_one((method, path)) as usize % BUCKETS
-}
-
-/// Returns the one copy of a path that the process keeps. It is kept for good, since the accounts
-/// of stages outlive routes; the application names the paths, so there are few.
-fn interned(path: &str) -> &'static str {
-    static PATHS: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
-    let mut paths = PATHS.lock();
-    if let Some(known) = paths.get(path) {
-        return known;
-    }
-    let path = Box::leak(path.into());
-    paths.insert(path);
-    path
 }
 
 /// Returns all routes of the process, in the order of their first requests.

@@ -9,13 +9,14 @@ use std::time::Duration;
 
 use axum::extract::{ConnectInfo, MatchedPath};
 use axum::response::{IntoResponse, Response};
+use greenroom_timing::tell_route;
 use http::{Extensions, Request};
 use pin_project_lite::pin_project;
 use tower::util::Oneshot;
 use tower_service::Service;
 
 use super::lease::Lease;
-use super::measured::{Measured, watch};
+use super::measured::{Measured, Timed, watch};
 use super::origin::Origin;
 use super::route::{Route, RouteAt};
 use super::{hand_over, outer};
@@ -87,6 +88,7 @@ impl<S> PlacedService<S> {
     {
         let (route, settings) = (self.placement.routes.at(at), &self.placement.settings);
         outer::yield_to_inner();
+        tell_route(route.path());
         let priority = route.priority(settings.priority);
         let place = if loop_shedding::is_shed(priority) && route.is_worth_shedding() {
             route.shed();
@@ -149,9 +151,10 @@ impl<S> PlacedService<S> {
         let ready = mem::replace(&mut self.inner, clone);
         let (client, mut request) = self.client_of(request);
         hand_over::prepare(request.extensions_mut());
+        let timed = Timed::of(request.extensions());
         let origin = self.origin(at, priority, client, false);
         let submission = origin.submission();
-        let run = Measured::new(Oneshot::new(ready, request), origin, Duration::ZERO);
+        let run = Measured::new(Oneshot::new(ready, request), origin, Duration::ZERO).timed(timed);
         let spawned = stage.submit(submission, run);
         let route = Arc::clone(self.placement.routes.at(at));
         Place::Staged { spawned, route }

@@ -34,11 +34,11 @@ impl Meters {
     pub(super) fn of(stage: &str) -> Self {
         let ended = |outcome: &'static str| {
             let labels = [("stage", stage.to_owned()), ("outcome", outcome.to_owned())];
-            counter!("greenroom_stage_ended_total", &labels)
+            counter!("greenroom_stage_runs_total", &labels)
         };
         let shed = |reason: &'static str| {
             let labels = [("stage", stage.to_owned()), ("reason", reason.to_owned())];
-            counter!("greenroom_stage_shed_total", &labels)
+            counter!("greenroom_stage_rejected_total", &labels)
         };
         Self {
             completed: ended("completed"),
@@ -95,12 +95,12 @@ impl Meters {
         known.unwrap_or_else(|| {
             let labels = [
                 ("stage", self.stage.clone()),
-                ("method", route.method.to_owned()),
-                ("path", route.path.to_owned()),
+                ("http_request_method", route.method.to_owned()),
+                ("http_route", route.path.to_owned()),
             ];
             let meters = RouteMeters {
-                used: counter!("greenroom_stage_used_microseconds_total", &labels),
-                rejected: counter!("greenroom_stage_rejected_total", &labels),
+                used: counter!("greenroom_stage_route_used_microseconds_total", &labels),
+                rejected: counter!("greenroom_stage_route_rejected_total", &labels),
             };
             routes.insert(route.key, meters.clone());
             meters

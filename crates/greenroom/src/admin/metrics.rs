@@ -1,4 +1,10 @@
-//! Counters and histograms in the format of Prometheus.
+//! Metrics in the format of Prometheus.
+
+mod catalog;
+mod process;
+mod requests;
+mod stages;
+mod text;
 
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -10,11 +16,14 @@ use greenroom_stage::{Placement, Priority};
 use metrics_exporter_prometheus::{BuildError, PrometheusBuilder, PrometheusHandle};
 use tokio::time::interval;
 
+pub use catalog::{METRICS, Metric, MetricKind};
+use text::Text;
+
 /// The interval at which histograms are put together, so that they stay small though no client asks
 /// for them.
 const UPKEEP: Duration = Duration::from_secs(5);
 
-/// Upper ends of the histograms' buckets.
+/// Upper ends of the histograms' buckets, but for those of requests.
 const SECONDS: [f64; 16] = [
     1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0,
 ];
@@ -31,10 +40,13 @@ static RECORDER: OnceLock<PrometheusHandle> = OnceLock::new();
 pub struct InstallMetricsError(#[from] BuildError);
 
 /// Installs a recorder for the crate `metrics`, and returns the route `/greenroom/metrics`, which
-/// serves its records to Prometheus. If it is installed already, only returns the route.
+/// serves its records to Prometheus, and beside them what [`METRICS`] names of requests, stages and
+/// the process. If it is installed already, only returns the route.
 ///
 /// A server with an [admin server](crate::ServerBuilder::admin) does so itself. It must come before
-/// the first request, and within a runtime that lives as long as the server.
+/// the first request, and within a runtime that lives as long as the server. Counters whose names
+/// end in `_microseconds_total` are served in seconds, as `_seconds_total`: the recorder counts in
+/// integers.
 ///
 /// # Errors
 ///
@@ -51,7 +63,7 @@ pub fn install_metrics() -> Result<Router, InstallMetricsError> {
 pub(super) fn routes() -> Result<Router, InstallMetricsError> {
     let handle = recorder()?;
     tokio::spawn(keep_up(handle.clone()));
-    let show = move || async move { ([(CONTENT_TYPE, FORMAT)], handle.render()) };
+    let show = move || async move { ([(CONTENT_TYPE, FORMAT)], render(&handle)) };
     Ok(Router::new().route("/greenroom/metrics", get(show)))
 }
 
@@ -64,7 +76,10 @@ fn recorder() -> Result<PrometheusHandle, BuildError> {
         .install_recorder();
     // Of two at once one has installed it.
     match (handle, RECORDER.get()) {
-        (Ok(handle), _) => Ok(RECORDER.get_or_init(|| handle).clone()),
+        (Ok(handle), _) => {
+            catalog::describe();
+            Ok(RECORDER.get_or_init(|| handle).clone())
+        }
         (Err(_), Some(installed)) => Ok(installed.clone()),
         (Err(error), None) => Err(error),
     }
@@ -76,4 +91,12 @@ async fn keep_up(handle: PrometheusHandle) {
         interval.tick().await;
         handle.run_upkeep();
     }
+}
+
+fn render(recorded: &PrometheusHandle) -> String {
+    let mut text = Text::recorded(&recorded.render());
+    requests::add(&mut text);
+    stages::add(&mut text);
+    process::add(&mut text);
+    text.into()
 }

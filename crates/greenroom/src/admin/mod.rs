@@ -21,7 +21,7 @@ use crate::status::Shown;
 use crate::{IntoApp, OnLoops, Readiness};
 pub use actions::AdminActions;
 use history::History;
-pub use metrics::{InstallMetricsError, install_metrics};
+pub use metrics::{InstallMetricsError, METRICS, Metric, MetricKind, install_metrics};
 pub use token::{AdminToken, AdminTokenError};
 
 /// The name by which its sockets go over to the next version.

@@ -49,6 +49,44 @@ macro_rules! setters {
             self
         }
 
+        /// Logs one request of so many, and all that failed or were slow: see
+        /// [`greenroom_server::ServerBuilder::access_log_sample`]. Default: 1, all.
+        pub fn access_log_sample(mut self, one_of: std::num::NonZeroU32) -> Self {
+            self.settings.server = self.settings.server.access_log_sample(one_of);
+            self
+        }
+
+        /// Gives each request an id, in the field `x-request-id` and in the extensions
+        /// ([`RequestId`](crate::RequestId)): see
+        /// [`greenroom_server::ServerBuilder::request_ids`]. Default: off.
+        pub fn request_ids(mut self, on: bool) -> Self {
+            self.settings.server = self.settings.server.request_ids(on);
+            self
+        }
+
+        /// Logs where the time of each request went that took this long, target
+        /// `greenroom::slow`: see [`greenroom_server::ServerBuilder::slow_log`] for its fields.
+        /// Default: `None`.
+        pub fn slow_log(mut self, least: Option<std::time::Duration>) -> Self {
+            self.settings.server = self.settings.server.slow_log(least);
+            self
+        }
+
+        /// Says in responses, by `Server-Timing`, where the time went until they began. Default:
+        /// off.
+        pub fn server_timing(mut self, which: $crate::ServerTiming) -> Self {
+            self.settings.server = self.settings.server.server_timing(which);
+            self
+        }
+
+        /// Counts requests and their durations by route, method and status, for
+        /// [`install_metrics`](crate::install_metrics) to show. Default: off; with an [admin
+        /// server](crate::ServerBuilder::admin) on.
+        pub fn request_metrics(mut self, on: bool) -> Self {
+            self.settings.server = self.settings.server.request_metrics(on);
+            self
+        }
+
         /// Responds to clients that end their side of the connection while their request is under
         /// way, however long it takes. Over TCP such a client cannot be told from one that has
         /// left. So by default (off) its request is dropped at once, unless the client ended its
@@ -196,7 +234,7 @@ macro_rules! setters {
             A: TryInto<$crate::Address, Error: Into<$crate::AddressError>>,
         {
             self.settings.admin = Some(address.try_into().map_err(Into::into));
-            self
+            self.request_metrics(true)
         }
 
         /// Lets who has this token take [actions](crate::Server::admin_actions) at the admin

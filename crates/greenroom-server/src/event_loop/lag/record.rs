@@ -31,6 +31,8 @@ pub(super) struct Record {
     rejected: AtomicU64,
     /// Locked by the loop once a probe; others copy it and let go.
     lags: Mutex<Histogram<u64>>,
+    connections_metric: metrics::Gauge,
+    requests_metric: metrics::Counter,
     lags_metric: metrics::Histogram,
     rejected_metric: metrics::Counter,
 }
@@ -47,9 +49,15 @@ impl Record {
         let lags = Histogram::new_with_max(LONGEST_MICROS, SIGNIFICANT_DIGITS)
             .expect("constants that the histogram allows");
         let record = Arc::new(Self {
+            connections_metric: metrics::gauge!(
+                "greenroom_loop_connections", "loop" => name.clone()
+            ),
+            requests_metric: metrics::counter!(
+                "greenroom_loop_requests_total", "loop" => name.clone()
+            ),
             lags_metric: metrics::histogram!("greenroom_loop_lag_seconds", "loop" => name.clone()),
             rejected_metric: metrics::counter!(
-                "greenroom_loop_rejected_total", "loop" => name.clone()
+                "greenroom_loop_connections_rejected_total", "loop" => name.clone()
             ),
             name,
             index,
@@ -69,6 +77,10 @@ impl Record {
 
     pub(super) fn set_requests(&self, requests: u64) {
         self.requests.store(requests, Ordering::Relaxed);
+        self.requests_metric.absolute(requests);
+        let connections = self.balance.count(self.index);
+        let connections = u32::try_from(connections).unwrap_or(u32::MAX);
+        self.connections_metric.set(connections);
     }
 
     pub(super) fn set_lag(&self, lag: Duration) {
@@ -97,8 +109,8 @@ impl Record {
     }
 
     pub(super) fn count_declined(&self, why: &'static str) {
-        let labels = [("loop", self.name.clone()), ("for", why.to_owned())];
-        metrics::counter!("greenroom_declined_total", &labels).increment(1);
+        let labels = [("loop", self.name.clone()), ("reason", why.to_owned())];
+        metrics::counter!("greenroom_loop_declined_total", &labels).increment(1);
     }
 
     pub(super) fn status(&self) -> LoopStatus {

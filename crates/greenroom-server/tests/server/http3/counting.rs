@@ -24,7 +24,7 @@ impl Counts {
     pub(super) fn declined(&self) -> Vec<(String, u64)> {
         let counts = self.0.lock();
         let of_declined = |(labels, count): (&String, &Arc<AtomicU64>)| {
-            let labels = labels.strip_prefix("greenroom_declined_total")?;
+            let labels = labels.strip_prefix("greenroom_loop_declined_total")?;
             Some((labels.to_owned(), count.load(Ordering::Relaxed)))
         };
         counts.iter().filter_map(of_declined).collect()

@@ -6,6 +6,7 @@ use strict;
 use warnings;
 
 our %VALUE = (
+    'access-log-sample'         => '1/N',
     'acme-contact'              => 'MAIL',
     'acme-directory'            => 'URL',
     'acme-root'                 => 'FILE',
@@ -51,7 +52,10 @@ our %VALUE = (
     'output-bytes-max'          => 'SIZE',
     'pid'                       => 'FILE',
     'proxy-protocol'            => '',
+    'request-id'                => '',
     'response-rate-min'         => 'SIZE',
+    'server-timing'             => 'WHICH',
+    'slow-log-min'              => 'TIME',
     'status-listen'             => 'ADDRESS',
     'streams-max'               => 'NUMBER',
     'target-bytes-max'          => 'SIZE',
