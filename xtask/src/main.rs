@@ -25,7 +25,7 @@ enum Task {
     Tidy,
     /// Installs the foreign programs that `make test` and `make bench-http` use
     Tools,
-    /// Installs the servers that `make bench-edge` and `make bench-psgi` measure beside ours
+    /// Installs the servers that benchmarks measure beside ours
     Peers,
     /// Breaks the lines of Markdown files that are over 100 columns
     Wrap {
