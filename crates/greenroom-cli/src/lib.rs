@@ -6,8 +6,10 @@ mod completions;
 pub mod demo;
 mod exit;
 mod logging;
+mod pid;
 mod serve;
 mod sites;
+mod upgrade;
 
 use std::process::ExitCode;
 
@@ -19,7 +21,10 @@ use args::{Args, Command};
 #[must_use]
 pub fn run() -> ExitCode {
     let words = std::env::args_os();
-    let args = Args::read(words).unwrap_or_else(|error| error.exit());
+    let args = Args::read(words).unwrap_or_else(|error| {
+        serve::tell_version_before(&error);
+        error.exit()
+    });
     match args.command {
         Command::Bench(args) => bench::run(&args),
         Command::Check(args) => sites::check(&args),
@@ -31,5 +36,6 @@ pub fn run() -> ExitCode {
             Some(path) => sites::serve(path),
             None => serve::run(&args, None),
         },
+        Command::Upgrade(args) => upgrade::run(&args),
     }
 }

@@ -7,19 +7,25 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use greenroom_sites::{Entry, File};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Signal, kill_process};
 
 use crate::args::{CheckArgs, Command, ConfigArgs, Flags, ReloadArgs, WithFile};
-use crate::{exit, serve};
+use crate::{exit, pid, serve};
 
 /// Serves the sites of a file, by the words of the command line.
 pub(crate) fn serve(path: &Path) -> ExitCode {
     let file = match File::read(path, &Flags::new()) {
         Ok(file) => file,
-        Err(faults) => return exit::with_message(exit::NOT_STARTED, faults),
+        Err(faults) => {
+            serve::tell_version_before(&faults);
+            return exit::with_message(exit::NOT_STARTED, faults);
+        }
     };
     let words = std::env::args_os().collect();
-    let read = WithFile::read(words, Some(&file)).unwrap_or_else(|error| error.exit());
+    let read = WithFile::read(words, Some(&file)).unwrap_or_else(|error| {
+        serve::tell_version_before(&error);
+        error.exit()
+    });
     match read.args.command {
         Command::Serve(args) => serve::run(&args, Some(file)),
         _ => ExitCode::from(exit::FAILED),
@@ -80,21 +86,14 @@ fn print(text: &str) -> ExitCode {
 }
 
 pub(crate) fn reload(args: &ReloadArgs) -> ExitCode {
-    let path = args.pid.display();
-    let text = match std::fs::read_to_string(&args.pid) {
-        Ok(text) => text,
-        Err(error) => return exit::with_message(exit::NOT_STARTED, format!("{path}: {error}")),
-    };
-    // 0 and below mean groups of processes.
-    let pid = text.trim().parse().ok().filter(|pid| *pid > 0);
-    let Some(pid) = pid.and_then(Pid::from_raw) else {
-        let message = format!("{path}: `{}` is not the number of a process", text.trim());
-        return exit::with_message(exit::NOT_STARTED, message);
+    let pid = match pid::read(&args.pid) {
+        Ok(pid) => pid,
+        Err(message) => return exit::with_message(exit::NOT_STARTED, message),
     };
     match kill_process(pid, Signal::HUP) {
         Ok(()) => ExitCode::SUCCESS,
         Err(errno) => {
-            let message = format!("{path}: process {}: {errno}", text.trim());
+            let message = format!("{}: process {pid}: {errno}", args.pid.display());
             exit::with_message(exit::NOT_STARTED, message)
         }
     }

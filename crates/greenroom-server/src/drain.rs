@@ -34,6 +34,9 @@ impl fmt::Display for Aborted {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Phase {
     Serving,
+    /// Like [`Draining`](Self::Draining), and the next version serves: clients may come back at
+    /// once.
+    HandingOver,
     /// No new connections; what is under way is finished.
     Draining,
     /// Aborts what is still under way.

@@ -47,6 +47,9 @@ pub enum Error {
     /// SIGTERM and SIGINT cannot be caught.
     #[error("cannot catch signals: {0}")]
     Signals(io::Error),
+    /// The version before does not hand over its sockets as it should.
+    #[error("cannot take over from the version before: {0}")]
+    Upgrade(io::Error),
     /// A loop's thread or runtime could not be made.
     #[error("cannot start loop {index}: {source}")]
     Start {
@@ -67,7 +70,8 @@ impl From<Error> for io::Error {
     /// Keeps the kind of what the system said, and the whole error as its inner one.
     fn from(error: Error) -> Self {
         let kind = match &error {
-            Error::Bind { source, .. } | Error::Start { source, .. } | Error::Signals(source) => {
+            Error::Bind { source, .. } | Error::Start { source, .. } | Error::Signals(source)
+            | Error::Upgrade(source) => {
                 source.kind()
             }
             #[cfg(feature = "http3")]

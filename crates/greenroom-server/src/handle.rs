@@ -22,6 +22,15 @@ impl Handle {
         self.advance(Phase::Draining);
     }
 
+    /// Drains, because the next version serves.
+    pub(crate) fn hand_over(&self) {
+        self.advance(Phase::HandingOver);
+    }
+
+    pub(crate) fn is_serving(&self) -> bool {
+        *self.phase.borrow() == Phase::Serving
+    }
+
     /// Ends at once. What is under way is aborted.
     pub fn abort(&self) {
         self.advance(Phase::Ending);

@@ -13,6 +13,7 @@ mod access;
 mod address;
 mod addresses;
 mod app;
+mod binding;
 mod body;
 mod challenges;
 mod connection;
@@ -40,6 +41,7 @@ mod strict;
 mod threads;
 #[cfg(feature = "tls")]
 mod tls;
+mod upgrade;
 
 pub use address::{Address, AddressError};
 pub use app::{App, BoxError, ConnectionInfo, LoopWatch, SharedService};
@@ -68,3 +70,4 @@ pub use server::{Server, ServerBuilder};
 pub use signals::shutdown_on_signals;
 #[cfg(feature = "tls")]
 pub use tls::{ClientCertificates, Tls, TlsBuilder, TlsError, TlsInfo};
+pub use upgrade::{UpgradeOutcome, Upgrades, upgrade_marker, upgrade_on_signal};

@@ -187,6 +187,10 @@ settings! {
         /// Such a request is served, and its connection ends with the response. The default is more
         /// than a request takes around the world; 0s closes at once what has sent nothing yet.
         drain_grace: Duration as Time = Duration::from_millis(500), Duration::ZERO..=Duration::MAX;
+
+        /// Time in which the next version must be ready at an upgrade; it is ended beyond, and this
+        /// one goes on serving.
+        upgrade_timeout: Duration as Time = Duration::from_mins(1), TICK..=Duration::MAX;
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::borrow::Cow;
+use std::io;
 use std::net::TcpListener;
 use std::num::NonZeroUsize;
 use std::os::unix::net::UnixListener;
@@ -14,19 +15,21 @@ use tokio::task::{JoinHandle, JoinSet};
 
 use crate::addresses::Addresses;
 use crate::app::App;
+use crate::binding::{Binding, deal};
 use crate::challenges::Challenges;
 use crate::descriptors::raise_descriptor_limit;
 use crate::drain::Phase;
 use crate::event_loop::{Balance, Loops, Member, run};
 #[cfg(feature = "tls")]
 use crate::listen::Security;
-use crate::listen::{self, Accepted, Acceptor, InheritedSocket, Listener, ListenerSocket};
+use crate::listen::{Accepted, Acceptor, InheritedSocket, Listener, ListenerSocket};
 use crate::memory::Memory;
 #[cfg(feature = "http3")]
 use crate::quic::{self, Endpoints, Quic};
 use crate::settings::{Settings, Speaks};
 use crate::signals::shutdown_on_signals;
 use crate::threads::start;
+use crate::upgrade::{Part, Upgrades};
 use crate::{
     Address, AddressError, DrainReport, Error, Handle, HasSettings, Limits, Rejection,
     RejectionBody, TrustedProxies,
@@ -45,6 +48,7 @@ pub struct ServerBuilder {
     acceptors: Vec<Box<dyn Acceptor>>,
     loops: NonZeroUsize,
     settings: Settings,
+    upgrades: Option<Upgrades>,
     /// The first text that was no address.
     fault: Option<AddressError>,
 }
@@ -58,6 +62,7 @@ impl Default for ServerBuilder {
             acceptors: Vec::new(),
             loops: thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
             settings: Settings::default(),
+            upgrades: None,
             fault: None,
         }
     }
@@ -300,6 +305,16 @@ impl ServerBuilder {
         self
     }
 
+    /// Takes part in the upgrades of the process: takes over the listening sockets of the version
+    /// before, for each address as it was named, and hands its own over to the next version, which
+    /// [`Upgrades::begin`] starts. What [`listener`](Self::listener), `unix_listener` and
+    /// [`acceptor`](Self::acceptor) were given stays out of it. Default: none.
+    #[must_use]
+    pub fn upgrades(mut self, upgrades: &Upgrades) -> Self {
+        self.upgrades = Some(upgrades.clone());
+        self
+    }
+
     /// Binds the addresses. Connections wait from now on, and are accepted when the server
     /// [serves](Server::serve).
     ///
@@ -313,40 +328,27 @@ impl ServerBuilder {
     /// [`Error::NoAddress`] if there is no address, [`Error::Bind`] if one cannot be listened on;
     /// with HTTP/3, `Error::Http3WithoutTls` if there is no address for it, `Error::BindUdp` if one
     /// cannot be bound, and `Error::Http3` if the provider of the cryptography cannot serve it.
-    pub fn bind(mut self) -> Result<Server, Error> {
+    pub fn bind(self) -> Result<Server, Error> {
+        let upgrades = self.upgrades.clone();
+        let bound = self.bind_all();
+        if let (Err(error), Some(upgrades)) = (&bound, upgrades) {
+            upgrades.fail(&error.to_string());
+        }
+        bound
+    }
+
+    fn bind_all(mut self) -> Result<Server, Error> {
         if let Some(fault) = self.fault {
             return Err(fault.into());
         }
         self.settings.limits.check()?;
         raise_descriptor_limit();
-        let (loops, backlog) = (self.loops.get(), self.settings.limits.backlog);
-        let mut bound = Vec::new();
+        let loops = self.loops.get();
+        let mut binding = Binding::new(loops, &self.settings, self.upgrades.as_ref());
+        let bound = binding.all(self.inherited, self.listeners, &self.addresses)?;
         #[cfg(feature = "http3")]
-        let inherited = self.inherited.len();
-        for (socket, is_proxied) in self.inherited {
-            bound.push(vec![inherit(socket, is_proxied)?]);
-        }
-        for listener in self.listeners {
-            bound.push(adopt(listener, loops, backlog)?);
-        }
-        #[cfg(feature = "tls")]
-        if self.settings.tls.is_some() {
-            bound
-                .iter_mut()
-                .flatten()
-                .for_each(|listener| listener.security = Security::Tls);
-        }
-        for (address, speaks) in &self.addresses {
-            #[cfg(not(feature = "http3"))]
-            let mut of_address = listen::bind(address, loops, backlog)?;
-            #[cfg(feature = "http3")]
-            let mut of_address = quic::listen(address, loops, &self.settings)?;
-            for listener in &mut of_address {
-                listener.is_proxied = *speaks == Speaks::Proxied;
-                listener.security = self.settings.security(*speaks);
-            }
-            bound.push(of_address);
-        }
+        let inherited = binding.inherited;
+        let handed = binding.handed;
         self.settings.https_port = https_port(&bound);
         #[cfg(feature = "http3")]
         let quic = Quic::bind(&bound[inherited..], &mut self.settings)?;
@@ -363,17 +365,22 @@ impl ServerBuilder {
             return Err(Error::NoAddress);
         }
         let (phase, _) = watch::channel(Phase::Serving);
+        let handle = Handle {
+            phase: Arc::new(phase),
+            loops: Arc::default(),
+        };
+        let timeout = self.settings.limits.upgrade_timeout;
+        let part = self.upgrades;
+        let part = part.map(|upgrades| upgrades.add(handle.clone(), handed, loops, timeout));
         Ok(Server {
             addresses,
             listeners: deal(bound, loops),
             acceptors: self.acceptors,
             settings: Arc::new(self.settings),
+            part,
             #[cfg(feature = "http3")]
             quic,
-            handle: Handle {
-                phase: Arc::new(phase),
-                loops: Arc::default(),
-            },
+            handle,
         })
     }
 }
@@ -393,30 +400,6 @@ fn https_port(bound: &[Vec<Listener>]) -> Option<u16> {
     return bound.first().and(None);
 }
 
-fn inherit(socket: InheritedSocket, is_proxied: bool) -> Result<Listener, Error> {
-    let address = socket.address();
-    let listener = socket.listen();
-    let mut listener = listener.map_err(|source| Error::Bind { address, source })?;
-    listener.is_proxied = is_proxied;
-    Ok(listener)
-}
-
-fn adopt(listener: ListenerSocket, loops: usize, backlog: u16) -> Result<Vec<Listener>, Error> {
-    let address = listener.address();
-    listen::adopt(listener, loops, backlog).map_err(|source| Error::Bind { address, source })
-}
-
-/// Gives each loop its listener of each address.
-fn deal(bound: Vec<Vec<Listener>>, loops: usize) -> Vec<Vec<Listener>> {
-    let mut dealt: Vec<Vec<Listener>> = (0..loops).map(|_| Vec::new()).collect();
-    for of_address in bound {
-        for (listener, hand) in of_address.into_iter().zip(&mut dealt) {
-            hand.push(listener);
-        }
-    }
-    dealt
-}
-
 /// A server that is bound to its addresses.
 #[derive(Debug)]
 pub struct Server {
@@ -424,6 +407,8 @@ pub struct Server {
     listeners: Vec<Vec<Listener>>,
     acceptors: Vec<Box<dyn Acceptor>>,
     settings: Arc<Settings>,
+    /// There if sockets are handed over to the next version.
+    part: Option<Arc<Part>>,
     #[cfg(feature = "http3")]
     quic: Option<Quic>,
     handle: Handle,
@@ -433,6 +418,23 @@ pub struct Server {
 struct AbortOnDrop {
     server: Handle,
     signals: Option<JoinHandle<()>>,
+    part: Option<Arc<Part>>,
+}
+
+impl AbortOnDrop {
+    /// Tells the version before, if it still serves, why this one does not.
+    fn settle(&self, ended: Result<DrainReport, Error>) -> Result<DrainReport, Error> {
+        let Some(part) = &self.part else {
+            return ended;
+        };
+        if let Err(error) = &ended {
+            part.fail(&error.to_string());
+        }
+        match part.fault() {
+            Some(fault) => Err(Error::Upgrade(io::Error::other(fault))),
+            None => ended,
+        }
+    }
 }
 
 impl Drop for AbortOnDrop {
@@ -492,7 +494,12 @@ impl Server {
     /// With [acceptors](ServerBuilder::acceptor) or signals, when polled outside a tokio runtime,
     /// and if an acceptor panics.
     pub async fn serve<A: App>(self, app: A) -> Result<DrainReport, Error> {
-        let _ended = self.abort_on_drop()?;
+        let ended = self.abort_on_drop()?;
+        let report = self.serve_on_threads(app).await;
+        ended.settle(report)
+    }
+
+    async fn serve_on_threads<A: App>(self, app: A) -> Result<DrainReport, Error> {
         let Begun {
             members,
             accepting,
@@ -532,7 +539,12 @@ impl Server {
     ///
     /// When polled outside such a runtime, and if an [acceptor](ServerBuilder::acceptor) panics.
     pub async fn serve_local<A: App>(self, app: A) -> Result<DrainReport, Error> {
-        let _ended = self.abort_on_drop()?;
+        let ended = self.abort_on_drop()?;
+        let report = self.serve_here(app).await;
+        ended.settle(report)
+    }
+
+    async fn serve_here<A: App>(self, app: A) -> Result<DrainReport, Error> {
         let Begun {
             members,
             accepting,
@@ -570,6 +582,7 @@ impl Server {
         Ok(AbortOnDrop {
             server: self.handle(),
             signals: signals.transpose().map_err(Error::Signals)?,
+            part: self.part.clone(),
         })
     }
 
@@ -611,6 +624,7 @@ impl Server {
                 roster: Arc::clone(&self.handle.loops),
                 listeners,
                 inbox,
+                gate: self.part.as_ref().map(Part::gate),
                 others: others.clone(),
                 watch: None,
                 #[cfg(feature = "http3")]

@@ -136,7 +136,8 @@ pub use greenroom_server::{
     HasSettings, InformationalError, InheritedSocket, Limits, LoopStatus, LoopWatch,
     PROXY_HEADER_BYTES_MAX, Pressure, REJECTION_BYTES_MAX, Rejection, RejectionBody,
     RejectionDetail, RequestBody, RequestHandle, Setting, SettingError, SharedService,
-    TrustedProxies, TrustedProxy, TrustedProxyError, Unit, raise_descriptor_limit,
+    TrustedProxies, TrustedProxy, TrustedProxyError, Unit, UpgradeOutcome, Upgrades,
+    raise_descriptor_limit, upgrade_marker, upgrade_on_signal,
 };
 #[cfg(any(feature = "tls", feature = "tls-ring"))]
 pub use greenroom_server::{ClientCertificates, Tls, TlsBuilder, TlsError, TlsInfo, rustls};

@@ -19,6 +19,7 @@ mod settings;
 mod sites;
 mod stage;
 mod tls;
+mod upgrade;
 mod value;
 
 use std::ffi::OsString;
@@ -36,6 +37,7 @@ pub(crate) use serve::ServeArgs;
 pub(crate) use server_keys::Flags;
 pub(crate) use sites::{CheckArgs, ConfigArgs, ReloadArgs, SchemaArgs};
 pub(crate) use tls::AcmeArgs;
+pub(crate) use upgrade::UpgradeArgs;
 
 const EXIT_STATUSES: &str = "\
 Exit statuses:
@@ -64,6 +66,7 @@ pub(crate) enum Command {
     Reload(ReloadArgs),
     Schema(SchemaArgs),
     Serve(Box<ServeArgs>),
+    Upgrade(UpgradeArgs),
 }
 
 impl Args {

@@ -159,6 +159,7 @@ fn commands(document: &str) -> Vec<String> {
             "config",
             "reload",
             "schema",
+            "upgrade",
         ]
         .iter()
         .any(|name| line.starts_with(&format!("greenroom {name} ")));

@@ -26,6 +26,8 @@ Signals:
   SIGHUP, with a PSGI application, starts its new code, and lets the old finish what it began;
   with a file of sites it takes over the new file, as a whole or not at all;
   with TLS it reads the certificates again
+  SIGUSR2 starts the program anew, hands the sockets over, and drains once that serves: see
+  greenroom upgrade
   SIGUSR1 opens the files of --access-log and --error-log anew, after they were moved away
 
 Service managers:
@@ -143,6 +145,11 @@ impl ServeArgs {
     /// Returns true if a PSGI application is served, and not the demo application.
     pub(crate) fn is_psgi(&self) -> bool {
         self.file.is_some() && self.sites_file().is_none() || self.psgi.names_application()
+    }
+
+    /// Returns true if plackup has loaded the application.
+    pub(crate) fn is_attached(&self) -> bool {
+        self.psgi.is_attached()
     }
 
     /// Returns the file of sites that is served, if one is.

@@ -13,10 +13,13 @@ mod prepare;
 mod sites;
 mod watch;
 
+use std::fmt::Display;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use greenroom::{DrainReport, Server, install_metrics, shutdown_on_signals};
+use greenroom::{
+    DrainReport, Server, Upgrades, install_metrics, shutdown_on_signals, upgrade_on_signal,
+};
 use greenroom_sites::File;
 
 use crate::args::ServeArgs;
@@ -28,7 +31,12 @@ use prepare::{Secured, prepare};
 
 /// Serves what the command line names; of a file of sites, the sites.
 pub(crate) fn run(args: &ServeArgs, file: Option<File>) -> ExitCode {
-    let prepared = match before_threads(&args.log, || prepare(args, file.as_ref())) {
+    let prepared = before_threads(&args.log, || {
+        prepare(args, file.as_ref()).inspect_err(|error| {
+            tell_version_before(&format!("{error:#}"));
+        })
+    });
+    let prepared = match prepared {
         Ok(prepared) => prepared,
         Err(error) => return ending::refuse(&error),
     };
@@ -36,7 +44,18 @@ pub(crate) fn run(args: &ServeArgs, file: Option<File>) -> ExitCode {
     let _pid_file = prepared.pid_file;
     match serve(args, file, prepared.server, prepared.secured) {
         Ok(ended) => ending::report(&ended),
-        Err(error) => ending::explain(&error),
+        Err(error) => {
+            tell_version_before(&format!("{error:#}"));
+            ending::explain(&error)
+        }
+    }
+}
+
+/// Tells the version before, if there is one, why this one does not take over.
+pub(crate) fn tell_version_before(reason: &dyn Display) {
+    // One that cannot be found cannot be told, and will see that this process ends.
+    if let Ok(upgrades) = Upgrades::of_process() {
+        upgrades.fail(reason.to_string().trim_end());
     }
 }
 
@@ -52,6 +71,7 @@ async fn serve(
     args.stage.build()?;
     // Before the log names the addresses: a reader may send a signal at once.
     let mut ending = shutdown_on_signals(server.handle()).context("cannot catch signals")?;
+    let upgrading = upgrade_on_signal(Upgrades::of_process()?).context("cannot catch SIGUSR2")?;
     let reloading = certificates::reload_on_hangup(secured.tls)?;
     let obtaining = secured.acme.map(|acme| tokio::spawn(acme.run()));
     let ended = if let Some(file) = file {
@@ -62,6 +82,7 @@ async fn serve(
         serve_demo(args, server).await.map(Ended::from)
     };
     ending.abort();
+    upgrading.abort();
     reloading.abort();
     if let Some(obtaining) = obtaining {
         obtaining.abort();

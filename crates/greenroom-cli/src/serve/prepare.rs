@@ -3,8 +3,8 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 
-use anyhow::ensure;
-use greenroom::{Address, InheritedSocket, Server, Tls};
+use anyhow::{Context, ensure};
+use greenroom::{Address, InheritedSocket, Server, Tls, Upgrades};
 use greenroom_acme::Acme;
 use greenroom_sites::File;
 
@@ -45,11 +45,16 @@ pub(super) struct Secured {
 /// are started.
 pub(super) fn prepare(args: &ServeArgs, file: Option<&File>) -> anyhow::Result<Prepared> {
     // Before anything is opened, which could get the number of a descriptor that is not there.
-    let inherited = inherited::take()?;
+    let mut inherited = inherited::take()?;
+    let upgrades = Upgrades::of_process().context("the version before hands nothing over")?;
+    inherited.extend(upgrades.take_inherited()?);
+    if args.is_attached() {
+        upgrades.refuse("plackup has loaded the application: restart plackup");
+    }
     ensure!(inherited.is_empty() || !args.listen.is_said, LISTEN);
     let identity = Identity::find(&args.process)?;
     let secured = secure(args, file, identity.as_ref())?;
-    let server = bind(args, inherited, &secured, identity.as_ref())?;
+    let server = bind(args, inherited, &secured, identity.as_ref(), &upgrades)?;
     let prepared = Prepared {
         server,
         secured,
@@ -57,7 +62,7 @@ pub(super) fn prepare(args: &ServeArgs, file: Option<&File>) -> anyhow::Result<P
             .process
             .pid
             .as_deref()
-            .map(PidFile::create)
+            .map(|path| PidFile::create(path, &upgrades))
             .transpose()?,
         logs: LogFiles::open(&args.log, identity.as_ref())?,
     };
@@ -94,6 +99,7 @@ fn bind(
     inherited: Vec<InheritedSocket>,
     secured: &Secured,
     owner: Option<&Identity>,
+    upgrades: &Upgrades,
 ) -> anyhow::Result<Server> {
     let addresses = match (inherited.is_empty(), args.is_everywhere()) {
         (true, true) => vec![everywhere(HTTPS_PORT)],
@@ -105,6 +111,7 @@ fn bind(
         redirecting.push(everywhere(HTTP_PORT));
     }
     let mut builder = Server::builder()
+        .upgrades(upgrades)
         .limits(args.limits.0.clone())
         .trusted_proxies(args.trusted_proxies())
         .access_log(!args.log.no_access_log);

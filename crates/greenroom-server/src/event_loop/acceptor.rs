@@ -93,7 +93,10 @@ pub(super) async fn accept<A: App>(
             Err(Fault::OfTheListener(error)) => return Err(error),
         }
     }
-    accept_rest(&home, listener.get_ref()).await;
+    // What waits where the next version listens, waits for that.
+    if !listener.get_ref().is_taken() {
+        accept_rest(&home, listener.get_ref()).await;
+    }
     Ok(())
 }
 

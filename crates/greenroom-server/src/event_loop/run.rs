@@ -18,6 +18,7 @@ use crate::memory::Memory;
 #[cfg(feature = "http3")]
 use crate::quic::Shaken;
 use crate::settings::Settings;
+use crate::upgrade::Gate;
 
 /// Time that aborted connections may take to end.
 const ENDING_MAX: Duration = Duration::from_secs(1);
@@ -34,6 +35,8 @@ pub(crate) struct Member {
     pub(crate) listeners: Vec<Listener>,
     /// Connections that other loops accepted for this one.
     pub(crate) inbox: mpsc::Receiver<Accepted>,
+    /// There if the server may have a version before it.
+    pub(crate) gate: Option<Gate>,
     /// The inboxes of all loops, by index.
     pub(crate) others: Vec<mpsc::Sender<Accepted>>,
     pub(crate) watch: Option<Arc<dyn LoopWatch>>,
@@ -50,7 +53,14 @@ pub(crate) async fn run<A: App>(app: A, mut member: Member) -> io::Result<Vec<Ab
     let listeners: io::Result<Vec<_>> = member.listeners.drain(..).map(watched).collect();
     let ticking = tokio::task::spawn_local(tick(Rc::clone(&home)));
     let probing = tokio::task::spawn_local(Rc::clone(&home).probe());
-    let accepting = listeners?
+    let mut listeners = listeners?;
+    if let Some(gate) = member.gate.take()
+        && !gate.pass(member.told.clone()).await
+    {
+        // They are the version before's, and what waits there is.
+        listeners.clear();
+    }
+    let accepting = listeners
         .into_iter()
         .map(|listener| tokio::task::spawn_local(accept_or_say(Rc::clone(&home), listener)));
     #[cfg(feature = "http3")]
@@ -110,7 +120,11 @@ async fn receive<A: App>(home: &Rc<Loop<A>>, member: &mut Member) {
 
 /// Waits until all connections have ended, and aborts those that have not by the deadline.
 async fn drain<A: App>(home: &Rc<Loop<A>>, deadline: Duration) {
-    home.enter(Phase::Draining);
+    let begun = match *home.told.borrow() {
+        Phase::HandingOver => Phase::HandingOver,
+        _ => Phase::Draining,
+    };
+    home.enter(begun);
     let mut told = home.told.clone();
     let told_to_end = told.wait_for(|phase| *phase == Phase::Ending);
     tokio::select! {

@@ -11,7 +11,7 @@ use tokio::time::{Sleep, sleep};
 
 use super::io::Rewound;
 use super::spelling::Spelling;
-use super::websocket::{GOING_AWAY, Written};
+use super::websocket::{Written, close_frame};
 use crate::drain::Phase;
 use crate::request_handle::Line;
 
@@ -41,8 +41,8 @@ enum Leaving {
     ByApplication,
     /// The next gap between two frames is for the close frame.
     Due,
-    /// So many bytes of the close frame are sent.
-    Sending(usize),
+    /// What is left of the close frame.
+    Sending(&'static [u8]),
     /// Drops what the application writes. The client has until then to reply (RFC 6455, 7.1.1); if
     /// it does not, the application reads the end of the stream.
     Done(Pin<Box<Sleep>>),
@@ -105,11 +105,12 @@ impl<G> Tunnel<G> {
                     Poll::Pending => return Poll::Ready(Ok(())),
                 },
                 Leaving::Due if self.written.is_between_frames() => {
-                    self.leaving = Leaving::Sending(0);
+                    self.leaving = Leaving::Sending(close_frame(*self.told.borrow()));
                 }
-                Leaving::Sending(sent) if *sent < GOING_AWAY.len() => {
+                Leaving::Sending(left) if !left.is_empty() => {
                     let io = Pin::new(&mut self.io);
-                    *sent += ready!(io.poll_write(cx, &GOING_AWAY[*sent..]))?;
+                    let sent = ready!(io.poll_write(cx, left))?;
+                    *left = &left[sent..];
                 }
                 Leaving::Sending(_) => {
                     self.leaving = Leaving::Done(Box::pin(sleep(RESPONSE_TIMEOUT)));

@@ -1,7 +1,20 @@
 //! The framing of a WebSocket, as far as it takes to end one politely (RFC 6455, 5.2 and 7.4.1).
 
+use crate::drain::Phase;
+
 /// A close frame with status 1001, "going away": the server is ending.
-pub(super) const GOING_AWAY: &[u8] = &[0x88, 0x02, 0x03, 0xe9];
+const GOING_AWAY: &[u8] = &[0x88, 0x02, 0x03, 0xe9];
+/// A close frame with status 1012, "service restart": the client may come back at once (IANA's
+/// registry of close codes).
+const SERVICE_RESTART: &[u8] = &[0x88, 0x02, 0x03, 0xf4];
+
+/// Returns the close frame of a server in this phase, which is not that of serving.
+pub(super) fn close_frame(phase: Phase) -> &'static [u8] {
+    match phase {
+        Phase::HandingOver => SERVICE_RESTART,
+        Phase::Serving | Phase::Draining | Phase::Ending => GOING_AWAY,
+    }
+}
 
 /// Bytes of a handshake's response that are looked at.
 const HEAD_BYTES_MAX: usize = 16 * 1_024;

@@ -25,7 +25,7 @@ use crate::Address;
 /// # }
 /// ```
 #[derive(Debug)]
-pub struct InheritedSocket(ListenerSocket);
+pub struct InheritedSocket(pub(super) ListenerSocket);
 
 impl InheritedSocket {
     /// Returns the address that it listens on.
@@ -50,7 +50,8 @@ impl InheritedSocket {
         Ok(Listener {
             socket: self.0,
             address,
-            _file: None,
+            file: None,
+            handed: None,
             alone: true,
             is_proxied: false,
             security: Security::None,

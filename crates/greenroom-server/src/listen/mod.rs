@@ -5,6 +5,7 @@ mod accept;
 mod acceptor;
 mod defer_accept;
 mod inherited;
+mod taken_over;
 mod refuse;
 mod waited;
 
@@ -12,6 +13,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use socket2::{Domain, Protocol, Socket, Type};
@@ -21,8 +23,10 @@ pub(crate) use acceptor::AnyStream;
 pub use acceptor::{AcceptedStream, Acceptor};
 pub(crate) use defer_accept::DEFERRED;
 pub use inherited::InheritedSocket;
+pub(crate) use taken_over::take_over;
 pub(crate) use refuse::{BUSY, TOO_MANY, Unread};
 
+use crate::upgrade::Handed;
 use crate::{Address, Error};
 
 /// Bytes that the system takes ahead of what a client's window allows. Without this bound
@@ -35,8 +39,10 @@ const UNSENT_BYTES_MAX: u32 = 128 * 1_024;
 pub(crate) struct Listener {
     pub(crate) socket: ListenerSocket,
     pub(crate) address: Address,
-    /// The file of a Unix socket, which goes with it.
-    _file: Option<SocketFile>,
+    /// The file of a Unix socket, which goes with it unless the next version has it.
+    file: Option<SocketFile>,
+    /// There if the socket goes over to the next version.
+    pub(crate) handed: Option<Arc<Handed>>,
     /// The only one of its address, so that its loop passes connections on to the others.
     pub(crate) alone: bool,
     /// Each connection begins with a header of the PROXY protocol.
@@ -57,6 +63,15 @@ pub(crate) enum Security {
 }
 
 impl Listener {
+    fn is_of_unix(&self) -> bool {
+        matches!(self.socket, ListenerSocket::Unix(_))
+    }
+
+    /// Returns `true` if the next version serves its connections.
+    pub(crate) fn is_taken(&self) -> bool {
+        self.handed.as_ref().is_some_and(|handed| handed.is_taken())
+    }
+
     /// Has the system end connections whose client takes nothing of what was sent for `time`, and
     /// those that were closed with something left to send, which it would else keep for minutes
     /// (tcp(7), `TCP_USER_TIMEOUT`). Accepted connections inherit it.
@@ -64,6 +79,19 @@ impl Listener {
         if let ListenerSocket::Tcp(listener) = &self.socket {
             // A system that does not know it has limits of its own.
             let _set = socket2::SockRef::from(listener).set_tcp_user_timeout(Some(time));
+        }
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        let handed = self.handed.take();
+        if let Some(handed) = &handed {
+            handed.close();
+        }
+        let is_taken = handed.is_some_and(|handed| handed.is_taken());
+        if let Some(file) = self.file.take().filter(|_| !is_taken) {
+            file.remove();
         }
     }
 }
@@ -87,12 +115,12 @@ pub(crate) enum ListenerSocket {
     Unix(UnixListener),
 }
 
-/// A socket's file, removed with the listener.
+/// A socket's file.
 #[derive(Debug)]
 pub(crate) struct SocketFile(PathBuf);
 
-impl Drop for SocketFile {
-    fn drop(&mut self) {
+impl SocketFile {
+    fn remove(self) {
         // Somebody may have removed it already; there is nobody to tell.
         let _gone = std::fs::remove_file(&self.0);
     }
@@ -141,7 +169,8 @@ fn adopt_unix(listener: UnixListener) -> io::Result<Listener> {
     Ok(Listener {
         address: Address::Unix(address.as_pathname().unwrap_or(Path::new("")).to_owned()),
         socket: ListenerSocket::Unix(listener),
-        _file: None,
+        file: None,
+        handed: None,
         alone: true,
         is_proxied: false,
         security: Security::None,
@@ -187,7 +216,8 @@ fn join(
     listeners
         .map(|listener| Listener {
             socket: ListenerSocket::Tcp(listener),
-            _file: None,
+            file: None,
+            handed: None,
             address: Address::Tcp(local),
             alone,
             is_proxied: false,
@@ -227,7 +257,8 @@ fn bind_unix(path: &Path, backlog: u16) -> io::Result<Listener> {
     let address = Address::Unix(path.to_owned());
     Ok(Listener {
         socket: ListenerSocket::Unix(socket.into()),
-        _file: Some(SocketFile(path.to_owned())),
+        file: Some(SocketFile(path.to_owned())),
+        handed: None,
         address,
         alone: true,
         is_proxied: false,

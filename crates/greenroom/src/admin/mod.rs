@@ -7,23 +7,27 @@ use std::num::NonZeroUsize;
 
 use axum::routing::get;
 use axum::{Json, Router};
-use greenroom_server::{Address, App, Error, Server};
+use greenroom_server::{Address, App, Error, Server, Upgrades};
 use greenroom_stage::{Placement, Priority};
 
 use crate::status::Shown;
 use crate::{Handle, IntoApp};
 pub use metrics::{InstallMetricsError, install_metrics};
 
+/// The name by which its sockets go over to the next version.
+const NAME: &str = "admin";
+
 /// A server of its own, on a loop of its own: `/greenroom/status` and `/greenroom/metrics`.
 #[derive(Debug)]
 pub(crate) struct AdminServer(Server);
 
 impl AdminServer {
-    pub(crate) fn bind(address: Address) -> Result<Self, Error> {
-        let mut server = Server::builder()
-            .listen(address)
-            .loops(NonZeroUsize::MIN)
-            .bind()?;
+    pub(crate) fn bind(address: Address, upgrades: Option<&Upgrades>) -> Result<Self, Error> {
+        let mut server = Server::builder().listen(address).loops(NonZeroUsize::MIN);
+        if let Some(upgrades) = upgrades {
+            server = server.upgrades(&upgrades.named(NAME));
+        }
+        let mut server = server.bind()?;
         // So that its own routes are shown by no other server.
         Shown::attach(&mut server, &[]);
         Ok(Self(server))

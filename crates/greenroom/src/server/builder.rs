@@ -1,7 +1,9 @@
 use std::net::TcpListener;
 use std::os::unix::net::UnixListener;
 
-use greenroom_server::{Acceptor, Address, AddressError, DrainReport, Error, InheritedSocket};
+use greenroom_server::{
+    Acceptor, Address, AddressError, DrainReport, Error, InheritedSocket, Upgrades,
+};
 
 use super::Server;
 use super::settings::{Settings, setters};
@@ -96,6 +98,30 @@ impl ServerBuilder {
         self.set(|server| server.acceptor(acceptor))
     }
 
+    /// Exchanges the process for its next version at SIGUSR2, without a lost request: the program
+    /// is started anew from the same path with the same arguments, gets all sockets of the
+    /// addresses that are [named](Self::listen) and the admin server's, and when it serves, this
+    /// process drains. If the next version does not begin to serve within
+    /// [`upgrade_timeout`](crate::Limits::upgrade_timeout), this one goes on. The log tells the
+    /// outcome, and so does `greenroom upgrade PID`.
+    ///
+    /// The next version finds what it gets in [`bind`](Self::bind). It must listen on the same
+    /// addresses by their names, and its standard input must be left alone until then. The service
+    /// manager, if `NOTIFY_SOCKET` names one, is told of it all. Default: off.
+    pub fn upgrade_on_signal(mut self) -> Self {
+        self.settings.upgrade_on_signal = true;
+        self
+    }
+
+    /// Takes part in the upgrades of the process, which are begun by
+    /// [`Upgrades::begin`](crate::Upgrades::begin) or [`upgrade_on_signal`](crate::upgrade_on_signal):
+    /// for programs that do more before they serve than
+    /// [`upgrade_on_signal`](Self::upgrade_on_signal) knows of.
+    pub fn upgrades(mut self, upgrades: &Upgrades) -> Self {
+        self.settings.upgrades = Some(upgrades.clone());
+        self
+    }
+
     fn set(
         mut self,
         set: impl FnOnce(greenroom_server::ServerBuilder) -> greenroom_server::ServerBuilder,
@@ -110,7 +136,8 @@ impl ServerBuilder {
     /// # Errors
     ///
     /// [`Error::Address`] if a text is no address, [`Error::Limit`] if a limit is not allowed,
-    /// [`Error::NoAddress`] if there is no address, [`Error::Bind`] if one cannot be listened on.
+    /// [`Error::NoAddress`] if there is no address, [`Error::Bind`] if one cannot be listened on,
+    /// [`Error::Upgrade`] if the version before does not hand over its sockets.
     pub fn bind(self) -> Result<Server, Error> {
         Server::bind(self.settings)
     }

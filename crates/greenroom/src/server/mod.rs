@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use greenroom_actor::ActorSystem;
-use greenroom_server::{Address, App, DrainReport, Error};
+use greenroom_server::{Address, App, DrainReport, Error, Upgrades, upgrade_on_signal};
 use greenroom_stage::ClientKey;
 
 #[cfg(feature = "admin")]
@@ -72,6 +72,8 @@ pub struct Server {
     shown: Arc<Shown>,
     client_key: Option<ClientKey>,
     actors: Vec<ActorSystem>,
+    /// There if SIGUSR2 begins an upgrade.
+    upgrades: Option<Upgrades>,
     #[cfg(feature = "admin")]
     admin: Option<AdminServer>,
 }
@@ -83,7 +85,17 @@ impl Server {
     }
 
     pub(crate) fn bind(settings: Settings) -> Result<Self, Error> {
-        let mut inner = settings.server.bind()?;
+        let upgrades = match settings.upgrades {
+            None if settings.upgrade_on_signal => {
+                Some(Upgrades::of_process().map_err(Error::Upgrade)?)
+            }
+            upgrades => upgrades,
+        };
+        let mut server = settings.server;
+        if let Some(upgrades) = &upgrades {
+            server = server.upgrades(upgrades);
+        }
+        let mut inner = server.bind()?;
         Ok(Self {
             shown: Shown::attach(&mut inner, &settings.actors),
             inner,
@@ -92,8 +104,9 @@ impl Server {
             #[cfg(feature = "admin")]
             admin: settings
                 .admin
-                .map(|address| AdminServer::bind(address?))
+                .map(|address| AdminServer::bind(address?, upgrades.as_ref()))
                 .transpose()?,
+            upgrades: upgrades.filter(|_| settings.upgrade_on_signal),
         })
     }
 
@@ -189,6 +202,8 @@ impl Server {
         A: App,
         F: Future<Output = Result<DrainReport, Error>>,
     {
+        let upgrading = self.upgrades.map(upgrade_on_signal).transpose();
+        let upgrading = upgrading.map_err(Error::Signals)?;
         carry_to_stages();
         tell_scopes();
         #[cfg(feature = "psgi")]
@@ -200,6 +215,9 @@ impl Server {
         };
         let deadline = self.inner.limits().drain_deadline;
         let report = serve(self.inner, app).await;
+        if let Some(upgrading) = upgrading {
+            upgrading.abort();
+        }
         join_all(self.actors.iter().map(|system| end(system, deadline))).await;
         report
     }

@@ -3,6 +3,7 @@
 use greenroom_actor::ActorSystem;
 #[cfg(feature = "admin")]
 use greenroom_server::{Address, AddressError};
+use greenroom_server::Upgrades;
 use greenroom_stage::ClientKey;
 
 /// The settings of a server.
@@ -11,6 +12,8 @@ pub(crate) struct Settings {
     pub(crate) server: greenroom_server::ServerBuilder,
     pub(crate) client_key: Option<ClientKey>,
     pub(crate) actors: Vec<ActorSystem>,
+    pub(crate) upgrades: Option<Upgrades>,
+    pub(crate) upgrade_on_signal: bool,
     #[cfg(feature = "admin")]
     pub(crate) admin: Option<Result<Address, AddressError>>,
 }

@@ -102,6 +102,10 @@ impl PsgiArgs {
         is_named || self.attach.is_some() || !self.mount.is_empty()
     }
 
+    pub(super) fn is_attached(&self) -> bool {
+        self.attach.is_some()
+    }
+
     /// Returns the code of -e, around `file` or the application of --app if there is one, as the
     /// text of a file.
     pub(super) fn code(&self, file: Option<&Path>) -> Option<String> {

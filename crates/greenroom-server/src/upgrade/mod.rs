@@ -1,0 +1,495 @@
+//! The exchange of a process for its next version, without a lost request.
+//!
+//! The version that serves starts its program anew, over a pair of sockets sends it all listening
+//! sockets as descriptors, and goes on serving. The next version loads its application, and says
+//! that it is ready; only then the first one leaves the sockets to it, and drains. What waits in
+//! the queue of a socket stays there throughout. The messages, from the first version (>) and from
+//! the next (<), are
+//!
+//! ```text
+//! > sockets …  > end   a line for each descriptor: server, origin, address as it was named
+//! < ready …            all is loaded, all loops could accept; and which sockets are of no use
+//! > go                 the first one starts no new upgrade and kills nobody from now on
+//! < serving            the process number is written down, the loops accept; the first one drains
+//! < failed …           instead of any of the above: the reason
+//! ```
+//!
+//! A next version that fails, ends, or is late leaves the first one as it was.
+
+mod channel;
+mod handed;
+mod outcome;
+mod predecessor;
+mod program;
+mod signal;
+mod successor;
+
+use std::env;
+use std::fmt;
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
+use std::thread;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::sync::watch;
+
+use crate::drain::Phase;
+use crate::{Address, Handle, InheritedSocket};
+pub(crate) use handed::{Handed, Kind};
+use handed::{Label, asked};
+pub use outcome::UpgradeOutcome;
+use predecessor::Predecessor;
+use program::Program;
+pub use signal::{upgrade_marker, upgrade_on_signal};
+
+/// The server of a process that is no admin server.
+const MAIN: &str = "main";
+
+/// The exchange of this process for its next version, without a lost request: what the version
+/// before handed over, and what the next one gets. Clones are the same.
+///
+/// Servers that [take part](crate::ServerBuilder::upgrades) hand over their listening sockets. The
+/// page [Upgrades](https://github.com/greenroom-rs/greenroom/blob/main/docs/upgrades.md) tells what
+/// happens when.
+#[derive(Clone)]
+pub struct Upgrades {
+    shared: Arc<Shared>,
+    part: &'static str,
+}
+
+type Step = Box<dyn FnOnce() -> io::Result<()> + Send>;
+
+pub(super) struct Shared {
+    program: Program,
+    /// The version before, until this one serves.
+    predecessor: Mutex<Option<Predecessor>>,
+    parts: Mutex<Vec<Weak<Part>>>,
+    files: Mutex<Vec<Arc<Handed>>>,
+    /// What is done before the first connection is accepted.
+    steps: Mutex<Vec<Step>>,
+    refusal: Mutex<Option<String>>,
+    is_under_way: AtomicBool,
+    /// Connections may be accepted.
+    opened: watch::Sender<bool>,
+    /// The reason why they never will be.
+    fault: Mutex<Option<String>>,
+}
+
+/// The upgrades of this process, which was started once.
+static OF_PROCESS: Mutex<Option<Upgrades>> = Mutex::new(None);
+
+impl Upgrades {
+    /// Returns the upgrades of this process. The first call takes what the version before hands
+    /// over, and so belongs to the beginning of a program: it finds out, too, by which path the
+    /// program was started.
+    ///
+    /// # Errors
+    ///
+    /// If the version before does not hand over as it should, or the system does not say which
+    /// program this is.
+    pub fn of_process() -> io::Result<Self> {
+        let mut of_process = OF_PROCESS.lock();
+        if let Some(upgrades) = &*of_process {
+            return Ok(upgrades.clone());
+        }
+        let predecessor = Predecessor::find()?;
+        let (opened, _) = watch::channel(predecessor.is_none());
+        let shared = Shared {
+            program: Program::of_process()?,
+            predecessor: Mutex::new(predecessor),
+            parts: Mutex::default(),
+            files: Mutex::default(),
+            steps: Mutex::default(),
+            refusal: Mutex::default(),
+            is_under_way: AtomicBool::new(false),
+            opened,
+            fault: Mutex::default(),
+        };
+        let upgrades = Self {
+            shared: Arc::new(shared),
+            part: MAIN,
+        };
+        *of_process = Some(upgrades.clone());
+        Ok(upgrades)
+    }
+
+    /// Returns the same for another server of the process, whose sockets go to the server of the
+    /// next version that has the same name. Names have no spaces.
+    #[must_use]
+    pub fn named(&self, part: &'static str) -> Self {
+        Self {
+            shared: Arc::clone(&self.shared),
+            part,
+        }
+    }
+
+    /// Returns `true` while this process has a version before it, which serves.
+    #[must_use]
+    pub fn is_next_version(&self) -> bool {
+        self.shared.predecessor.lock().is_some()
+    }
+
+    /// Tells the version before why this process does not take over. Does nothing if there is
+    /// none, or it has been told.
+    pub fn fail(&self, reason: &str) {
+        if let Some(predecessor) = self.shared.predecessor.lock().take() {
+            tracing::error!(
+                reason,
+                serving = predecessor.pid(),
+                "this version does not take over; the one before goes on serving"
+            );
+            predecessor.fail(reason);
+        }
+    }
+
+    /// Refuses upgrades from now on, for `reason`.
+    pub fn refuse(&self, reason: impl Into<String>) {
+        *self.shared.refusal.lock() = Some(reason.into());
+    }
+
+    /// Has `step` done when this process may serve, before it accepts its first connection: at
+    /// once, or when the version before steps back. If it fails there, that one goes on serving.
+    ///
+    /// # Errors
+    ///
+    /// That of `step`, if it is done at once.
+    pub fn before_serving(
+        &self,
+        step: impl FnOnce() -> io::Result<()> + Send + 'static,
+    ) -> io::Result<()> {
+        if !self.is_next_version() {
+            return step();
+        }
+        self.shared.steps.lock().push(Box::new(step));
+        Ok(())
+    }
+
+    /// Hands an open file over, too, by a name of its own.
+    ///
+    /// # Errors
+    ///
+    /// If too many descriptors are open.
+    pub fn hand_over_file(&self, name: &str, file: &File) -> io::Result<()> {
+        let handed = Handed::new(self.label(Kind::File, name.to_owned()), file)?;
+        self.shared.files.lock().push(handed);
+        Ok(())
+    }
+
+    /// Takes the file that the version before handed over by this name.
+    #[must_use]
+    pub fn take_file(&self, name: &str) -> Option<File> {
+        let mut files = self.take_kinds(&[Kind::File], name);
+        files.pop().map(File::from)
+    }
+
+    /// Takes the sockets that the starter of the first version had passed on, as systemd does. A
+    /// server that [takes part](crate::ServerBuilder::upgrades) serves them by itself if nobody
+    /// else has taken them.
+    ///
+    /// # Errors
+    ///
+    /// If one of them cannot be listened on.
+    pub fn take_inherited(&self) -> io::Result<Vec<InheritedSocket>> {
+        let passed = self.take_passed()?.into_iter();
+        Ok(passed.map(|(socket, _)| socket).collect())
+    }
+
+    pub(crate) fn take_passed(&self) -> io::Result<Vec<(InheritedSocket, bool)>> {
+        let mut predecessor = self.shared.predecessor.lock();
+        let passed = predecessor.as_mut().map(|each| each.take_passed(self.part));
+        let passed = passed.into_iter().flatten();
+        passed
+            .map(|(socket, is_proxied)| Ok((socket.try_into()?, is_proxied)))
+            .collect()
+    }
+
+    /// Takes the listening sockets of an address, as it was named.
+    pub(crate) fn take(&self, address: &Address) -> Vec<OwnedFd> {
+        let kinds = [Kind::Bound, Kind::Passed, Kind::PassedProxied];
+        self.take_kinds(&kinds, &asked(address))
+    }
+
+    #[cfg(feature = "http3")]
+    pub(crate) fn take_udp(&self, address: &Address) -> Option<OwnedFd> {
+        self.take_kinds(&[Kind::Udp], &asked(address)).pop()
+    }
+
+    fn take_kinds(&self, kinds: &[Kind], asked: &str) -> Vec<OwnedFd> {
+        let mut predecessor = self.shared.predecessor.lock();
+        let taken = predecessor.as_mut();
+        taken.map_or_else(Vec::new, |each| each.take(self.part, kinds, asked))
+    }
+
+    fn label(&self, kind: Kind, asked: String) -> Label {
+        Label {
+            part: self.part.to_owned(),
+            kind,
+            asked,
+        }
+    }
+
+    /// Hands a socket over that was bound to `address`, as it was named.
+    pub(crate) fn hand_over(
+        &self,
+        kind: Kind,
+        address: &Address,
+        socket: impl std::os::fd::AsFd,
+    ) -> io::Result<Arc<Handed>> {
+        Handed::new(self.label(kind, asked(address)), socket)
+    }
+
+    /// Adds a server, with as many loops.
+    pub(crate) fn add(
+        &self,
+        handle: Handle,
+        sockets: Vec<Arc<Handed>>,
+        loops: usize,
+        timeout: Duration,
+    ) -> Arc<Part> {
+        let part = Arc::new(Part {
+            shared: Arc::clone(&self.shared),
+            name: self.part,
+            handle,
+            sockets,
+            timeout,
+            loops_missing: AtomicUsize::new(loops),
+        });
+        self.shared.parts.lock().push(Arc::downgrade(&part));
+        part
+    }
+
+    /// Begins an upgrade, which goes on in a thread of its own; the log tells the outcome. It is
+    /// refused while another one is under way, while the server drains or has not begun to serve,
+    /// and where the next version would not live: as process 1, under `start_server`, and under
+    /// systemd without `Type=notify` or `notify-reload`.
+    pub fn begin(&self) {
+        if let Err(reason) = self.shared.may_begin() {
+            return refuse(reason);
+        }
+        let shared = Arc::clone(&self.shared);
+        let body = move || {
+            let outcome = successor::exchange(&shared);
+            shared.settle(outcome);
+        };
+        let started = thread::Builder::new()
+            .name("upgrade".to_owned())
+            .spawn(body);
+        if let Err(error) = started {
+            self.shared.is_under_way.store(false, Ordering::Release);
+            refuse(format!("no thread can be started: {error}"));
+        }
+    }
+}
+
+fn refuse(reason: String) {
+    tracing::error!(reason, "no upgrade is begun");
+    UpgradeOutcome::Refused { reason }.publish();
+}
+
+/// A server that takes part.
+#[derive(Debug)]
+pub(crate) struct Part {
+    shared: Arc<Shared>,
+    name: &'static str,
+    handle: Handle,
+    sockets: Vec<Arc<Handed>>,
+    timeout: Duration,
+    /// Loops that could not accept yet.
+    loops_missing: AtomicUsize,
+}
+
+impl Part {
+    /// Returns what each loop passes before it accepts.
+    pub(crate) fn gate(self: &Arc<Self>) -> Gate {
+        Gate(Arc::clone(self))
+    }
+
+    /// Tells the version before that this process does not take over.
+    pub(crate) fn fail(&self, reason: &str) {
+        let upgrades = Upgrades {
+            shared: Arc::clone(&self.shared),
+            part: self.name,
+        };
+        upgrades.fail(reason);
+    }
+
+    /// Returns why connections will never be accepted.
+    pub(crate) fn fault(&self) -> Option<String> {
+        self.shared.fault.lock().clone()
+    }
+}
+
+/// The place where a loop waits until it may accept.
+pub(crate) struct Gate(Arc<Part>);
+
+impl Gate {
+    /// Says that a loop could accept, and waits until it may; `false` if the server ends before.
+    pub(crate) async fn pass(self, mut told: watch::Receiver<Phase>) -> bool {
+        let Self(part) = self;
+        if part.loops_missing.fetch_sub(1, Ordering::AcqRel) == 1 {
+            part.shared.look_whether_ready();
+        }
+        let mut opened = part.shared.opened.subscribe();
+        tokio::select! {
+            biased;
+            opened = opened.wait_for(|is_open| *is_open) => opened.is_ok(),
+            _ = told.wait_for(|phase| *phase != Phase::Serving) => false,
+        }
+    }
+}
+
+impl Shared {
+    fn parts(&self) -> Vec<Arc<Part>> {
+        self.parts.lock().iter().filter_map(Weak::upgrade).collect()
+    }
+
+    fn handed(&self) -> Vec<Arc<Handed>> {
+        let parts = self.parts();
+        let sockets = parts.iter().flat_map(|part| part.sockets.iter().cloned());
+        sockets.chain(self.files.lock().iter().cloned()).collect()
+    }
+
+    fn timeout(&self) -> Duration {
+        let parts = self.parts();
+        let main = parts.iter().find(|part| part.name == MAIN);
+        main.or(parts.first())
+            .map_or(Duration::ZERO, |part| part.timeout)
+    }
+
+    /// Returns `true` while all servers serve.
+    fn is_serving(&self) -> bool {
+        let parts = self.parts();
+        !parts.is_empty() && parts.iter().all(|part| part.handle.is_serving())
+    }
+
+    fn is_ready(&self) -> bool {
+        let parts = self.parts();
+        let is_ready = |part: &Arc<Part>| part.loops_missing.load(Ordering::Acquire) == 0;
+        !parts.is_empty() && parts.iter().all(is_ready)
+    }
+
+    /// If all loops of all servers could accept, takes over from the version before, if there is
+    /// one, in a thread of its own: its reply must not be waited for on a loop.
+    fn look_whether_ready(self: &Arc<Self>) {
+        if !self.is_ready() {
+            return;
+        }
+        let Some(predecessor) = self.predecessor.lock().take() else {
+            return;
+        };
+        let shared = Arc::clone(self);
+        let body = move || {
+            let pid = predecessor.pid();
+            if let Err(error) = shared.take_over(predecessor) {
+                let reason = format!("cannot take over from process {pid}: {error}");
+                tracing::error!("{reason}");
+                *shared.fault.lock() = Some(reason);
+                for part in shared.parts() {
+                    part.handle.abort();
+                }
+            }
+        };
+        let started = thread::Builder::new()
+            .name("upgrade".to_owned())
+            .spawn(body);
+        if let Err(error) = started {
+            let reason = format!("no thread can be started: {error}");
+            *self.fault.lock() = Some(reason);
+            self.parts().iter().for_each(|part| part.handle.abort());
+        }
+    }
+
+    fn take_over(&self, mut predecessor: Predecessor) -> io::Result<()> {
+        let pid = predecessor.pid();
+        predecessor.ready()?;
+        for step in self.steps.lock().drain(..) {
+            if let Err(error) = step() {
+                predecessor.fail(&error.to_string());
+                return Err(error);
+            }
+        }
+        self.opened.send_replace(true);
+        tracing::info!(from = pid, "took over; the version before drains");
+        // If it has ended meanwhile, this one serves all the more.
+        let _told = predecessor.serves();
+        Ok(())
+    }
+
+    fn may_begin(&self) -> Result<(), String> {
+        if let Some(reason) = self.refusal.lock().clone().or_else(surroundings) {
+            return Err(reason);
+        }
+        if !self.is_serving() {
+            return Err("it is draining".to_owned());
+        }
+        if !self.is_ready() || !*self.opened.borrow() {
+            return Err("it has not begun to serve yet".to_owned());
+        }
+        if self.is_under_way.swap(true, Ordering::AcqRel) {
+            return Err("another upgrade is under way".to_owned());
+        }
+        Ok(())
+    }
+
+    fn settle(&self, outcome: UpgradeOutcome) {
+        match &outcome {
+            UpgradeOutcome::Serves { pid } => {
+                tracing::info!(pid, "the next version serves; draining");
+                for part in self.parts() {
+                    part.handle.hand_over();
+                }
+            }
+            UpgradeOutcome::Failed { reason } | UpgradeOutcome::Refused { reason } => {
+                tracing::error!(reason, "the next version does not serve; this one goes on");
+            }
+        }
+        self.is_under_way.store(false, Ordering::Release);
+        outcome.publish();
+    }
+}
+
+/// Returns why a next version would not live where this process does.
+fn surroundings() -> Option<String> {
+    let ours = std::process::id();
+    if ours == 1 {
+        return Some(
+            "this is process 1, with which its container would end: start it below an init"
+                .to_owned(),
+        );
+    }
+    if env::var_os("SERVER_STARTER_PORT").is_some() {
+        return Some("start_server starts next versions: send it SIGHUP".to_owned());
+    }
+    let main = env::var("SYSTEMD_EXEC_PID").ok();
+    let is_main = main.and_then(|pid| pid.parse().ok()) == Some(ours);
+    if is_main && env::var_os("NOTIFY_SOCKET").is_none() {
+        return Some(
+            "systemd would end the next version with this one: its unit needs Type=notify or \
+             Type=notify-reload"
+                .to_owned(),
+        );
+    }
+    None
+}
+
+impl fmt::Debug for Upgrades {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Upgrades")
+            .field("part", &self.part)
+            .field("shared", &self.shared)
+            .finish()
+    }
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Shared")
+            .field("program", &self.program)
+            .field("is_under_way", &self.is_under_way)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,140 @@
+//! The side of the next version.
+
+use std::env;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
+use std::time::{Duration, Instant};
+
+use nix::unistd::dup2_stdin;
+use rustix::net::sockopt::socket_peercred;
+
+use super::channel::Channel;
+use super::handed::{Kind, Label};
+
+/// The variable by which a process knows that its standard input is the channel to the version
+/// before: the number of the socket's inode, since variables are inherited further than sockets.
+pub(super) const VARIABLE: &str = "GREENROOM_UPGRADE";
+
+/// Time in which the version before sends its sockets, which it does at once.
+const SOCKETS_TIMEOUT: Duration = Duration::from_secs(10);
+/// Time in which it says that it steps back.
+const GO_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The version before, while it serves.
+#[derive(Debug)]
+pub(super) struct Predecessor {
+    channel: Channel,
+    pid: i32,
+    /// What it handed over, by index; `None` once it is in use.
+    handed: Vec<(Option<Label>, Option<OwnedFd>)>,
+}
+
+impl Predecessor {
+    /// Finds the version before; `None` if this process was started by anybody else. Its channel is
+    /// no longer standard input then, which is empty.
+    pub(super) fn find() -> io::Result<Option<Self>> {
+        let Some(named) = env::var_os(VARIABLE) else {
+            return Ok(None);
+        };
+        // One that is closed is no channel either.
+        let Ok(input) = io::stdin().as_fd().try_clone_to_owned() else {
+            return Ok(None);
+        };
+        if identity(&input)? != named.to_string_lossy() {
+            return Ok(None);
+        }
+        dup2_stdin(File::open("/dev/null")?)?;
+        let pid = socket_peercred(&input)?.pid.as_raw_nonzero().get();
+        let mut predecessor = Self {
+            channel: Channel::new(input),
+            pid,
+            handed: Vec::new(),
+        };
+        predecessor.receive_handed()?;
+        Ok(Some(predecessor))
+    }
+
+    pub(super) fn pid(&self) -> i32 {
+        self.pid
+    }
+
+    fn receive_handed(&mut self) -> io::Result<()> {
+        let deadline = Instant::now() + SOCKETS_TIMEOUT;
+        loop {
+            let message = self.channel.receive(deadline)?;
+            let message = message.ok_or(io::ErrorKind::TimedOut)?;
+            let (kind, lines) = message.text.split_once('\n').unwrap_or_default();
+            if kind == "end" {
+                return Ok(());
+            }
+            let labels: Vec<_> = lines.lines().map(Label::parse).collect();
+            if kind != "sockets" || labels.len() != message.descriptors.len() {
+                return Err(io::Error::other("the version before said what nobody understands"));
+            }
+            let descriptors = message.descriptors.into_iter().map(Some);
+            self.handed.extend(labels.into_iter().zip(descriptors));
+        }
+    }
+
+    /// Takes the sockets of these kinds that were bound for the same text, all of them.
+    pub(super) fn take(&mut self, part: &str, kinds: &[Kind], asked: &str) -> Vec<OwnedFd> {
+        let is_meant = |label: &Label| {
+            label.part == part && kinds.contains(&label.kind) && label.asked == asked
+        };
+        let meant = self
+            .handed
+            .iter_mut()
+            .filter(|(label, _)| label.as_ref().is_some_and(is_meant));
+        meant.filter_map(|(_, socket)| socket.take()).collect()
+    }
+
+    /// Takes the sockets that the starter of the first version had passed on; `true` for those
+    /// where proxies announce their clients.
+    pub(super) fn take_passed(&mut self, part: &str) -> Vec<(OwnedFd, bool)> {
+        let passed = self.handed.iter_mut().filter_map(|(label, socket)| {
+            let label = label.as_ref().filter(|label| label.part == part)?;
+            let is_proxied = match label.kind {
+                Kind::Passed => false,
+                Kind::PassedProxied => true,
+                _ => return None,
+            };
+            Some((socket.take()?, is_proxied))
+        });
+        passed.collect()
+    }
+
+    /// Tells it why this process cannot take over.
+    pub(super) fn fail(self, reason: &str) {
+        // If it has ended, there is nobody to tell.
+        let _told = self.channel.send(&format!("failed\n{reason}"), &[]);
+    }
+
+    /// Tells it that all is ready, and waits until it leaves the sockets to this process. What is
+    /// not in use is closed.
+    pub(super) fn ready(&mut self) -> io::Result<()> {
+        let left = self.handed.iter().enumerate();
+        let left = left.filter(|(_, (_, socket))| socket.is_some());
+        let left: Vec<String> = left.map(|(index, _)| index.to_string()).collect();
+        self.handed.clear();
+        let text = format!("ready\n{}", left.join(" "));
+        self.channel.send(&text, &[])?;
+        let message = self.channel.receive(Instant::now() + GO_TIMEOUT)?;
+        match message {
+            Some(message) if message.text == "go" => Ok(()),
+            _ => Err(io::Error::other("it does not leave its sockets")),
+        }
+    }
+
+    /// Tells it that this process serves.
+    pub(super) fn serves(self) -> io::Result<()> {
+        self.channel.send("serving", &[])
+    }
+}
+
+/// Returns the text that names a socket.
+pub(super) fn identity(socket: &OwnedFd) -> io::Result<String> {
+    let socket = File::from(socket.try_clone()?);
+    Ok(socket.metadata()?.ino().to_string())
+}
