@@ -152,6 +152,8 @@ fn arguments(place: &Place, served: Application, pid: &Path) -> anyhow::Result<V
     arguments.extend(["--pid".into(), pid.into()]);
     // The default is as long as the transfers: one that began just before would be aborted.
     arguments.extend(["--no-access-log", "--drain-deadline", "60s"].map(Into::into));
+    // A version that hangs is given up after this time.
+    arguments.extend(["--upgrade-timeout", "5s"].map(Into::into));
     Ok(arguments)
 }
 
