@@ -117,7 +117,12 @@ impl Run {
     }
 
     fn markdown(&self, size: &str) -> String {
-        let mut text = format!("# {}\n\n{}, {size}\n\n", self.title, self.machine);
+        let (machine, warning) = self.machine.split_once('\n').unwrap_or((&self.machine, ""));
+        let mut text = format!("# {}\n\n{machine}, {size}\n", self.title);
+        if !warning.is_empty() {
+            let _ = writeln!(text, "{warning}");
+        }
+        text.push('\n');
         for report in &self.reports {
             // Writing to a String cannot fail.
             let _ = writeln!(text, "{report}");
