@@ -158,7 +158,7 @@ fn arguments(place: &Place, served: Application, pid: &Path) -> anyhow::Result<V
 }
 
 /// Two for short requests, and one for each download: a blocking application writes those itself.
-const WORKERS: &str = "5";
+pub(super) const WORKERS: &str = "5";
 
 fn sites(place: &Place) -> String {
     let (upstream, psgi) = (place.upstream, application());

@@ -5,7 +5,7 @@ mod greenroom;
 mod haproxy;
 mod nginx;
 mod process;
-mod starman;
+mod start_server;
 
 use std::fs;
 use std::net::{SocketAddr, TcpStream};
@@ -23,6 +23,7 @@ use tempfile::TempDir;
 use crate::client::{Kind, Target};
 use greenroom::{Application, Greenroom, Trouble};
 use process::Family;
+use start_server::StartServer;
 
 /// The longest time until a new version serves.
 const UPGRADE_MAX: Duration = Duration::from_mins(1);
@@ -42,6 +43,7 @@ pub(crate) enum Contestant {
     Haproxy,
     Caddy,
     Starman,
+    GreenroomStarted,
 }
 
 /// A running server.
@@ -88,22 +90,23 @@ impl Contestant {
             Self::Haproxy => "HAProxy USR2",
             Self::Caddy => "caddy reload",
             Self::Starman => "Starman, start_server HUP",
+            Self::GreenroomStarted => "Greenroom, start_server HUP",
         }
     }
 
     /// Tells whether it is Greenroom.
     pub(crate) fn is_ours(self) -> bool {
-        self.program() == "greenroom"
+        self == Self::GreenroomStarted || self.program() == "greenroom"
     }
 
     /// Tells whether it serves this kind of client.
     pub(crate) fn serves(self, kind: Kind) -> bool {
-        let speaks_tls = self != Self::Starman;
+        let speaks_tls = !matches!(self, Self::Starman | Self::GreenroomStarted);
         let has_psgi = matches!(
             self,
-            Self::Starman | Self::GreenroomSites | Self::GreenroomPsgi
+            Self::Starman | Self::GreenroomStarted | Self::GreenroomSites | Self::GreenroomPsgi
         );
-        let has_websockets = !matches!(self, Self::Starman | Self::GreenroomPsgi);
+        let has_websockets = speaks_tls && self != Self::GreenroomPsgi;
         match kind {
             Kind::Tls | Kind::Http2 => speaks_tls,
             Kind::Websocket => has_websockets,
@@ -114,8 +117,10 @@ impl Contestant {
 
     /// Tells whether it is on this machine.
     pub(crate) fn is_here(self) -> bool {
-        let starman = self == Self::Starman;
-        self.is_ours() || (is_installed(self.program()) && (!starman || is_installed("starman")))
+        match self {
+            Self::Starman => is_installed("start_server") && is_installed("starman"),
+            _ => self.program() == "greenroom" || is_installed(self.program()),
+        }
     }
 
     /// Returns its version in its own words.
@@ -147,7 +152,7 @@ impl Contestant {
             Self::NginxReload | Self::NginxBinary => "nginx",
             Self::Haproxy => "haproxy",
             Self::Caddy => "caddy",
-            Self::Starman => "start_server",
+            Self::Starman | Self::GreenroomStarted => "start_server",
             _ => "greenroom",
         }
     }
@@ -169,7 +174,8 @@ impl Contestant {
             Self::NginxBinary => Box::new(nginx::Nginx::start(place, true)?),
             Self::Haproxy => Box::new(haproxy::Haproxy::start(place)?),
             Self::Caddy => Box::new(caddy::Caddy::start(place)?),
-            Self::Starman => Box::new(starman::Starman::start(place)?),
+            Self::Starman => Box::new(StartServer::starman(place)?),
+            Self::GreenroomStarted => Box::new(StartServer::greenroom(place)?),
         };
         let Target { plain, tls, .. } = place.target;
         let addresses = if self.serves(Kind::Tls) {
