@@ -90,7 +90,8 @@ fn notes(all: &[Measured], plan: Plan, missing: &[Contestant]) -> Vec<String> {
     let seconds = plan.transfer.as_secs();
     let mut notes = vec![
         "failed / requests, in one run of each server, all kinds of clients at once; s: from the \
-         first upgrade to the end of the last one; processes: the most at once"
+         first upgrade to the end of the last one; processes: the most at once \
+         (Greenroom's Perl workers, in groups of their own, not counted)"
             .to_owned(),
         "keep-alive and POST (16 kB): pauses up to 50 ms; seldom: keep-alive with pauses up to \
          2 s; close: one request a connection; TLS: every second client with one request a \
