@@ -430,6 +430,7 @@ impl AbortOnDrop {
         if let Err(error) = &ended {
             part.fail(&error.to_string());
         }
+        part.wait_for_upgrade();
         match part.fault() {
             Some(fault) => Err(Error::Upgrade(io::Error::other(fault))),
             None => ended,

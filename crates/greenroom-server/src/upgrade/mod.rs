@@ -31,7 +31,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -73,6 +73,8 @@ pub(super) struct Shared {
     steps: Mutex<Vec<Step>>,
     refusal: Mutex<Option<String>>,
     is_under_way: AtomicBool,
+    /// The thread of the upgrade that was begun last.
+    thread: Mutex<Option<JoinHandle<()>>>,
     /// Connections may be accepted.
     opened: watch::Sender<bool>,
     /// The reason why they never will be.
@@ -106,6 +108,7 @@ impl Upgrades {
             steps: Mutex::default(),
             refusal: Mutex::default(),
             is_under_way: AtomicBool::new(false),
+            thread: Mutex::default(),
             opened,
             fault: Mutex::default(),
         };
@@ -273,14 +276,17 @@ impl Upgrades {
         let shared = Arc::clone(&self.shared);
         let body = move || {
             let outcome = successor::exchange(&shared);
-            shared.settle(outcome);
+            shared.settle(&outcome);
         };
         let started = thread::Builder::new()
             .name("upgrade".to_owned())
             .spawn(body);
-        if let Err(error) = started {
-            self.shared.is_under_way.store(false, Ordering::Release);
-            refuse(format!("no thread can be started: {error}"));
+        match started {
+            Ok(thread) => *self.shared.thread.lock() = Some(thread),
+            Err(error) => {
+                self.shared.is_under_way.store(false, Ordering::Release);
+                refuse(format!("no thread can be started: {error}"));
+            }
         }
     }
 }
@@ -315,6 +321,14 @@ impl Part {
             part: self.name,
         };
         upgrades.fail(reason);
+    }
+
+    /// Waits until no upgrade is under way: one that a drain has called off must not leave a process
+    /// behind. That takes ten seconds at most.
+    pub(crate) fn wait_for_upgrade(&self) {
+        let thread = self.shared.thread.lock().take();
+        // One that panicked has been reported.
+        let _ended = thread.map(JoinHandle::join);
     }
 
     /// Returns why connections will never be accepted.
@@ -435,20 +449,22 @@ impl Shared {
         Ok(())
     }
 
-    fn settle(&self, outcome: UpgradeOutcome) {
-        match &outcome {
+    fn settle(&self, outcome: &UpgradeOutcome) {
+        // Before this process drains, which may end it at once.
+        match outcome {
             UpgradeOutcome::Serves { pid } => {
                 tracing::info!(pid, "the next version serves; draining");
+                outcome.publish();
                 for part in self.parts() {
                     part.handle.hand_over();
                 }
             }
             UpgradeOutcome::Failed { reason } | UpgradeOutcome::Refused { reason } => {
                 tracing::error!(reason, "the next version does not serve; this one goes on");
+                self.is_under_way.store(false, Ordering::Release);
+                outcome.publish();
             }
         }
-        self.is_under_way.store(false, Ordering::Release);
-        outcome.publish();
     }
 }
 

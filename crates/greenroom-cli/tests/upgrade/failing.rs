@@ -1,0 +1,136 @@
+//! Next versions that do not serve: the one before goes on.
+
+use std::fs;
+use std::io::Write;
+
+use crate::versions::{Kept, Versions, ask, lives, until};
+
+/// Asserts that the version before serves, also on a connection from before.
+fn assert_unharmed(versions: &Versions, kept: &mut Kept) {
+    assert!(lives(versions.pid));
+    let response = kept.get("/hello").expect("it was kept");
+    assert!(response.ends_with("Hello, world!\n"), "{response}");
+    let head = response.to_ascii_lowercase();
+    assert!(!head.contains("connection: close"), "{response}");
+    assert!(versions.get("/hello").ends_with("Hello, world!\n"));
+}
+
+#[test]
+fn one_that_fails_leaves_the_one_before_serving() {
+    let mut versions = Versions::serve(&["--upgrade-timeout", "1s"]);
+    let mut kept = Kept::connect(&versions.first.address);
+    assert_unharmed(&versions, &mut kept);
+
+    versions.replace_by("exit 7");
+    let message = versions.fails();
+    assert!(message.contains("exit status: 7"), "{message}");
+    versions.first.wait_for_log("exit status: 7");
+    assert_unharmed(&versions, &mut kept);
+
+    versions.replace_by("kill -SEGV $$");
+    let message = versions.fails();
+    assert!(message.contains("signal: 11"), "{message}");
+    assert_unharmed(&versions, &mut kept);
+
+    let hung = versions.directory.path().join("hung");
+    versions.replace_by(&format!("echo $$ > {}; exec sleep 600", hung.display()));
+    let message = versions.fails();
+    assert!(message.contains("within 1s (upgrade_timeout)"), "{message}");
+    let pid = fs::read_to_string(hung).unwrap().trim().parse().unwrap();
+    until("it goes on hanging", || !lives(pid));
+    assert_unharmed(&versions, &mut kept);
+
+    fs::remove_file(versions.program()).unwrap();
+    let message = versions.fails();
+    let path = versions.program().display().to_string();
+    assert!(message.contains(&path), "{message}");
+    assert!(message.contains("No such file"), "{message}");
+    versions.first.wait_for_log("this one goes on");
+    assert_unharmed(&versions, &mut kept);
+
+    // None of that is in the way of one that works.
+    versions.restore();
+    versions.upgrade();
+    assert!(versions.get("/hello").ends_with("Hello, world!\n"));
+}
+
+#[test]
+fn one_whose_settings_are_wrong_says_so_in_both_logs() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("greenroom.toml");
+    let sites = "[server]\nlisten = \"127.0.0.1:0\"\n[[site]]\n[[site.route]]\npath = \"/\"\n";
+    fs::write(&file, format!("{sites}respond = \"one\"\n")).unwrap();
+    let mut versions = Versions::start(directory, &["greenroom.toml"]);
+    assert!(versions.get("/").ends_with("one"));
+
+    fs::write(&file, format!("{sites}respnd = \"two\"\n")).unwrap();
+    let message = versions.fails();
+    assert!(message.contains("there is no `respnd`"), "{message}");
+    versions.first.wait_for_log("this one goes on");
+    assert!(versions.get("/").ends_with("one"));
+
+    // An address that somebody else has.
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let listen = format!("listen = [\"127.0.0.1:0\", \"{address}\"]");
+    let other = sites.replace("listen = \"127.0.0.1:0\"", &listen);
+    fs::write(&file, format!("{other}respond = \"two\"\n")).unwrap();
+    let message = versions.fails();
+    assert!(message.contains(&format!("cannot listen on {address}")), "{message}");
+    assert!(versions.get("/").ends_with("one"));
+
+    drop(taken);
+    versions.upgrade();
+    assert!(versions.get("/").ends_with("two"));
+}
+
+#[test]
+fn one_that_panics_while_it_loads_leaves_perl_serving() {
+    let directory = tempfile::tempdir().unwrap();
+    let app = directory.path().join("app.psgi");
+    fs::write(&app, "sub { [200, [], ['one']] }").unwrap();
+    let mut versions = Versions::serve_in(directory, &["app.psgi"]);
+    fs::write(&app, "die 'not today'").unwrap();
+    let message = versions.fails();
+    assert!(message.contains("not today"), "{message}");
+    assert!(versions.get("/").ends_with("one"));
+    fs::write(&app, "sub { [200, [], ['two']] }").unwrap();
+    versions.upgrade();
+    assert!(versions.get("/").ends_with("two"));
+}
+
+#[test]
+fn a_drain_calls_an_upgrade_off() {
+    let mut versions = Versions::serve(&[]);
+    let started = versions.directory.path().join("started");
+    let script = format!("echo $$ > {}.new; mv {0}.new {0}; exec sleep 600", started.display());
+    versions.replace_by(&script);
+    let asked = std::thread::scope(|scope| {
+        let pid = versions.pid;
+        let asking = scope.spawn(move || ask(pid));
+        until("the next version does not start", || started.exists());
+        versions.first.signal(rustix::process::Signal::TERM);
+        asking.join().unwrap()
+    });
+    assert!(!asked.status.success());
+    assert_eq!(versions.first.wait().code(), Some(0));
+    let pid = fs::read_to_string(started).unwrap().trim().parse().unwrap();
+    until("the next version goes on", || !lives(pid));
+}
+
+#[test]
+fn an_upgrade_during_a_drain_is_refused() {
+    let mut versions = Versions::serve(&["--drain-grace", "0s"]);
+    // A request whose body does not come keeps the server.
+    let mut client = versions.first.connect();
+    let head = b"POST /echo HTTP/1.1\r\nHost: here\r\nContent-Length: 4\r\n\r\n";
+    client.write_all(head).unwrap();
+    versions.get("/hello");
+    versions.first.signal(rustix::process::Signal::TERM);
+    versions.first.wait_for_log("draining");
+    let message = versions.fails();
+    assert!(message.contains("it is draining"), "{message}");
+    versions.first.wait_for_log("no upgrade is begun");
+    client.write_all(b"body").unwrap();
+    assert_eq!(versions.first.wait().code(), Some(0));
+}
