@@ -150,6 +150,11 @@ bench-psgi: ## Measure Perl applications beside Twiggy, Feersum, Starman and Sta
 	$(CARGO) xtask peers
 	$(CARGO) run --release --locked --manifest-path lab/psgi-bench/Cargo.toml --bin bench-psgi -- $(ARGS)
 
+.PHONY: bench-upgrade
+bench-upgrade: ## Count requests that fail during upgrades, beside nginx, HAProxy, Caddy and Starman (ARGS=--help)
+	-$(CARGO) xtask peers
+	$(CARGO) run --release --locked --manifest-path lab/upgrade-bench/Cargo.toml --bin bench-upgrade -- $(ARGS)
+
 .PHONY: bench-social
 bench-social: tools ## Measure the social network: likes, uploads, feed, third parties, replicas (ARGS=--help)
 	$(CARGO) run --release --locked --manifest-path lab/social-bench/Cargo.toml --bin bench-social -- $(ARGS)

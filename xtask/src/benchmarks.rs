@@ -15,7 +15,7 @@ pub(crate) const PAGE: &str = "docs/benchmarks.md";
 pub(crate) const RESULTS: &str = "lab/results";
 
 /// Kinds of reports, in the order of the page: the end of a file's name after its date.
-const KINDS: [(&str, &str); 11] = [
+const KINDS: [(&str, &str); 12] = [
     ("isolation", "Isolation"),
     (
         "isolation-fairness",
@@ -24,6 +24,7 @@ const KINDS: [(&str, &str); 11] = [
     ("http", "The HTTP engine"),
     ("http-2", "The HTTP engine, a second run"),
     ("drain", "Drains beside peers"),
+    ("upgrade", "Upgrades under load"),
     ("edge", "The edge: TLS, files, forwarding"),
     ("actors", "Actors and messages"),
     ("asks", "What an ask costs"),

@@ -26,7 +26,7 @@ enum Task {
     Tidy,
     /// Installs the foreign programs that `make test` and `make bench-http` use
     Tools,
-    /// Installs the servers that `make bench-edge` and `make bench-psgi` measure beside ours
+    /// Installs the servers that benchmarks measure beside ours
     Peers,
     /// Installs what makes and tries the Debian package and the image
     Packagers,

@@ -18,7 +18,7 @@ pub mod tools;
 
 pub use binaries::{Binaries, lab_directory};
 pub use goal::Verdict;
-pub use options::{RunOptions, named_or_all};
+pub use options::{Keep, RunOptions, named_or_all};
 pub use report::{Report, Run};
 pub use stats::Spread;
 pub use table::{cell, table};

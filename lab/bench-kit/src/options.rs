@@ -9,7 +9,7 @@ const SECONDS: u32 = 3;
 const QUICK_ROUNDS: usize = 3;
 const QUICK_SECONDS: u32 = 1;
 
-/// The size of a measurement, and the files of its results.
+/// The size of a measurement in rounds, and the files of its results.
 #[derive(Clone, Debug, Args)]
 pub struct RunOptions {
     /// Interleaved rounds of each case [default: 7, unless a case says otherwise]
@@ -21,6 +21,13 @@ pub struct RunOptions {
     /// Three rounds of one second: to see that everything runs, not to quote
     #[arg(long)]
     pub quick: bool,
+    #[command(flatten)]
+    pub(crate) keep: Keep,
+}
+
+/// The files of results.
+#[derive(Clone, Debug, Args)]
+pub struct Keep {
     /// Write every sample to this file
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,

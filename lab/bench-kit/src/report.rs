@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::binaries::lab_directory;
 use crate::goal::Verdict;
 use crate::machine;
-use crate::options::RunOptions;
+use crate::options::{Keep, RunOptions};
 
 /// The result of one case.
 #[derive(Debug)]
@@ -77,22 +77,31 @@ impl Run {
     /// # Errors
     /// If one cannot be written.
     pub fn store(&self, options: &RunOptions) -> anyhow::Result<()> {
-        if let Some(path) = &options.json {
-            let text = serde_json::to_string_pretty(&self.json(options)).context("JSON")?;
+        let (rounds, seconds) = (options.rounds(), options.seconds());
+        self.keep(&options.keep, &format!("{rounds} rounds of {seconds} s"))
+    }
+
+    /// Writes the files that were asked for, of a measurement of any size.
+    ///
+    /// # Errors
+    /// If one cannot be written.
+    pub fn keep(&self, keep: &Keep, size: &str) -> anyhow::Result<()> {
+        if let Some(path) = &keep.json {
+            let text = serde_json::to_string_pretty(&self.json(size)).context("JSON")?;
             fs::write(path, text).with_context(|| path.display().to_string())?;
         }
-        if options.save {
+        if keep.save {
             let directory = lab_directory().join("results");
             fs::create_dir_all(&directory).with_context(|| directory.display().to_string())?;
             let name = format!("{}-{}.md", jiff::Zoned::now().date(), self.name);
             let path = directory.join(name);
-            fs::write(&path, self.markdown(options)).with_context(|| path.display().to_string())?;
+            fs::write(&path, self.markdown(size)).with_context(|| path.display().to_string())?;
             eprintln!("saved {}", path.display());
         }
         Ok(())
     }
 
-    fn json(&self, options: &RunOptions) -> Value {
+    fn json(&self, size: &str) -> Value {
         let case = |report: &Report| {
             json!({
                 "case": report.case,
@@ -102,18 +111,18 @@ impl Run {
         };
         json!({
             "machine": self.machine,
-            "rounds": options.rounds(),
-            "seconds": options.seconds(),
+            "size": size,
             "cases": self.reports.iter().map(case).collect::<Vec<_>>(),
         })
     }
 
-    fn markdown(&self, options: &RunOptions) -> String {
-        let (rounds, seconds) = (options.rounds(), options.seconds());
-        let mut text = format!(
-            "# {}\n\n{}, {rounds} rounds of {seconds} s\n\n",
-            self.title, self.machine
-        );
+    fn markdown(&self, size: &str) -> String {
+        let (machine, warning) = self.machine.split_once('\n').unwrap_or((&self.machine, ""));
+        let mut text = format!("# {}\n\n{machine}, {size}\n", self.title);
+        if !warning.is_empty() {
+            let _ = writeln!(text, "{warning}");
+        }
+        text.push('\n');
         for report in &self.reports {
             // Writing to a String cannot fail.
             let _ = writeln!(text, "{report}");

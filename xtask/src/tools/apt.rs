@@ -77,11 +77,13 @@ const NEEDS: &[Need] = &[
     perl("libwww-perl", "LWP::UserAgent"),
 ];
 
-/// The servers that `make bench-edge` and `make bench-psgi` measure beside ours.
+/// The servers that benchmarks measure beside ours.
 const PEERS: &[Need] = &[
     programs("testssl.sh", &["testssl"]),
     programs("caddy", &["caddy"]),
+    programs("haproxy", &["haproxy"]),
     programs("nginx", &["nginx"]),
+    programs("libserver-starter-perl", &["start_server"]),
     perl("feersum", "Feersum"),
     perl("starlet", "Plack::Handler::Starlet"),
     perl("starman", "Starman"),

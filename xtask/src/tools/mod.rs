@@ -105,7 +105,7 @@ pub(crate) fn run() -> Result<()> {
     run_steps(&STEPS)
 }
 
-/// Installs the servers that `make bench-edge` and `make bench-psgi` measure beside ours.
+/// Installs the servers that benchmarks measure beside ours.
 pub(crate) fn run_peers() -> Result<()> {
     run_steps(&[PEERS])
 }
