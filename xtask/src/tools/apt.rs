@@ -96,6 +96,7 @@ const PACKAGERS: &[Need] = &[
     programs("lintian", &["lintian"]),
     programs("mmdebstrap", &["mmdebstrap"]),
     programs("podman", &["podman"]),
+    programs("runc", &["runc"]),
     programs("systemd-container", &["systemd-nspawn"]),
 ];
 
