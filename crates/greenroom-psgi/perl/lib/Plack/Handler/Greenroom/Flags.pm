@@ -56,6 +56,7 @@ our %VALUE = (
     'timeout'                   => 'TIME',
     'tls-self-signed'           => '',
     'trusted-proxy'             => 'NETWORK',
+    'upgrade-timeout'           => 'TIME',
     'uploads-bytes-max'         => 'SIZE',
     'worker-concurrency'        => 'NUMBER',
     'worker-queue-max'          => 'NUMBER',
