@@ -62,6 +62,7 @@ our %VALUE = (
     'timeout'                   => 'TIME',
     'tls-self-signed'           => '',
     'trusted-proxy'             => 'NETWORK',
+    'upgrade-timeout'           => 'TIME',
     'uploads-bytes-max'         => 'SIZE',
     'worker-concurrency'        => 'NUMBER',
     'worker-queue-max'          => 'NUMBER',
