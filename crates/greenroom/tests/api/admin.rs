@@ -48,7 +48,7 @@ async fn the_application_says_when_it_is_ready() {
 async fn the_buses_of_a_program_are_shown() {
     within(async {
         let bus = greenroom::bus::Bus::in_process();
-        let _subscription = bus.subscribe("news").unwrap();
+        let _subscription = bus.subscribe("/news").unwrap();
         let builder = Server::builder().listen(any_port()).admin(any_port());
         let mut server = builder.bus(&bus).bind().unwrap();
         server.serve_admin();
