@@ -5,6 +5,7 @@
 
 #[path = "operators/actions.rs"]
 mod actions;
+mod authority;
 #[path = "operators/browser.rs"]
 mod browser;
 mod outside;

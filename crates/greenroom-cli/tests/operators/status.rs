@@ -5,6 +5,7 @@ use std::net::TcpListener;
 use std::process::{Command, Output, Stdio};
 
 use crate::Operated;
+use crate::authority::Authority;
 use crate::outside::http::assert_hello;
 use crate::outside::server::Server;
 
@@ -50,6 +51,29 @@ fn it_prints_what_the_page_shows() {
             assert!(text.contains(part), "{part}\n{text}");
         }
     }
+}
+
+#[test]
+fn certificates_are_shown_with_their_names_and_their_end() {
+    let authority = Authority::new();
+    authority.issue("server", "shop.test");
+    let flags = authority.flags("server");
+    let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+    let operated = Operated::start(&flags);
+    let output = status(&[&operated.admin().to_string(), "--json"]);
+    let shown: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let certificate = &shown["certificates"][0];
+    assert_eq!(certificate["names"], serde_json::json!(["shop.test"]));
+    assert!(
+        certificate["expires_unix_seconds"]
+            .as_i64()
+            .is_some_and(|end| end > 0)
+    );
+    let page = operated.ask("/").body;
+    assert!(
+        page.contains("shop.test") && page.contains("Ends in"),
+        "{page}"
+    );
 }
 
 #[test]

@@ -48,7 +48,7 @@ async fn the_application_says_when_it_is_ready() {
 async fn the_buses_of_a_program_are_shown() {
     within(async {
         let bus = greenroom::bus::Bus::in_process();
-        let _subscription = bus.subscribe("news").unwrap();
+        let _subscription = bus.subscribe("/news").unwrap();
         let builder = Server::builder().listen(any_port()).admin(any_port());
         let mut server = builder.bus(&bus).bind().unwrap();
         server.serve_admin();
@@ -66,15 +66,15 @@ async fn a_program_has_actions_of_its_own() {
         let token = AdminToken::new(TOKEN).unwrap();
         let builder = Server::builder().listen(any_port()).admin(any_port());
         let mut server = builder.admin_token(token).bind().unwrap();
-        let taken = Arc::new(AtomicU32::new(0));
+        let total = Arc::new(AtomicU32::new(0));
         let actions = server.admin_actions().unwrap();
         actions.add_with("add", "Number", "Adds a number", {
-            let taken = Arc::clone(&taken);
+            let total = Arc::clone(&total);
             move |number| {
-                let taken = Arc::clone(&taken);
+                let total = Arc::clone(&total);
                 async move {
                     let number: u32 = number.parse().map_err(|_| "no number".to_owned())?;
-                    let sum = taken.fetch_add(number, Ordering::Relaxed) + number;
+                    let sum = total.fetch_add(number, Ordering::Relaxed) + number;
                     Ok(format!("the sum is {sum}"))
                 }
             }
@@ -94,7 +94,7 @@ async fn a_program_has_actions_of_its_own() {
             );
             assert!(response.ends_with(&format!("add: {said}\n")), "{response}");
         }
-        assert_eq!(taken.load(Ordering::Relaxed), 2);
+        assert_eq!(total.load(Ordering::Relaxed), 2);
     })
     .await;
 }

@@ -33,11 +33,15 @@ async function open(browser, url, options) {
   return { context, page, mistakes };
 }
 
-const helpOf = (page) => page.evaluate(() => {
+// After two frames: a place that fits is chosen once the browser has scrolled to the term.
+const helpOf = (page) => page.evaluate(async () => {
+  const frame = () => new Promise((done) => requestAnimationFrame(done));
+  await frame().then(frame);
   const help = document.getElementById(document.activeElement.getAttribute("aria-describedby"));
   const { left, right, top, bottom } = help.getBoundingClientRect();
   const isWhole = left >= 0 && right <= innerWidth && top >= 0 && bottom <= innerHeight;
-  return { isShown: getComputedStyle(help).display !== "none", isWhole, text: help.textContent };
+  const box = [left, top, right, bottom].map(Math.round);
+  return { isShown: getComputedStyle(help).display !== "none", isWhole, box, text: help.textContent };
 });
 
 const browser = await chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu"], timeout: 60_000 });

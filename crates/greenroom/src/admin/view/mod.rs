@@ -1,5 +1,5 @@
-//! The state of the server as operators are shown it, as facts and tables with an explanation of each: the page and the text
-//! are made of it.
+//! The state of the server as operators are shown it, as facts and tables with an explanation of
+//! each: the page and the text are made of it.
 
 mod actors;
 mod admission;
