@@ -7,7 +7,7 @@ use std::io::{Read, Write};
 use std::time::{Duration, Instant};
 
 use program::{Example, example};
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tokio_tungstenite::tungstenite::{self, Message, WebSocket};
 
@@ -222,6 +222,32 @@ fn drain_finishes_what_is_under_way() {
     poll.read_until("204 No Content");
     work.read_until("all of it\n");
     assert!(server.ended().success());
+}
+
+#[test]
+fn upgrade_exchanges_the_process_and_tells_websockets_to_come_back() {
+    let mut server = example!("upgrade").start();
+    let first = server.get("/").body;
+    assert_eq!(first, format!("process {}\n", server.pid()));
+    let url = format!("ws://{}/echo", server.address);
+    let (mut socket, _) = tungstenite::client(&url, server.connect()).unwrap();
+    socket.send(Message::text("hello")).unwrap();
+    assert_eq!(socket.read().unwrap(), Message::text("hello"));
+    server.signal(Signal::USR2);
+    let code = |message| match message {
+        Message::Close(Some(frame)) => u16::from(frame.code),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(code(socket.read().unwrap()), 1012);
+    let _reply = socket.flush();
+    assert!(server.ended().success());
+
+    let second = server.get("/").body;
+    assert_ne!(second, first);
+    let number = second.trim().rsplit(' ').next().unwrap().parse().unwrap();
+    let (mut socket, _) = tungstenite::client(url, server.connect()).unwrap();
+    kill_process(Pid::from_raw(number).unwrap(), Signal::TERM).unwrap();
+    assert_eq!(code(socket.read().unwrap()), 1001);
 }
 
 #[test]

@@ -100,10 +100,12 @@ impl Inbox {
                 Ok(Some(outcome)) => return Ok(Some(outcome)),
                 Ok(None) => {}
                 Err(Errno::AGAIN) if is_there => {}
-                Err(Errno::AGAIN) => return Err(io::Error::other(format!(
-                    "process {} has ended, and did not tell the outcome",
-                    self.server
-                ))),
+                Err(Errno::AGAIN) => {
+                    return Err(io::Error::other(format!(
+                        "process {} has ended, and did not tell the outcome",
+                        self.server
+                    )));
+                }
                 Err(Errno::INTR) => {}
                 Err(errno) => return Err(errno.into()),
             }

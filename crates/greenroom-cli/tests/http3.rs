@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use outside::tools;
 use program::{Running, command, output};
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
 const DEADLINE: Duration = Duration::from_mins(3);
@@ -61,10 +61,16 @@ fn aioquic_is_served_and_finished_by_a_drain() {
     let told = format!("alt-svc: h3=\":{port}\"; ma=86400\r\n");
     assert!(response.to_lowercase().contains(&told), "{response}");
 
+    aioquic(port, &certificate, || server.signal(Signal::TERM));
+    assert!(server.wait().success());
+}
+
+/// Has aioquic ask a server, which `end` has drain while a request is under way.
+fn aioquic(port: &str, certificate: &str, mut end: impl FnMut()) {
     let python = tools::installed("python/bin/python");
     let mut client = tools::bounded(python, DEADLINE)
         .arg(tools::script("clients/aioquic_client.py"))
-        .args([port, &certificate, NAME])
+        .args([port, certificate, NAME])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -74,7 +80,7 @@ fn aioquic_is_served_and_finished_by_a_drain() {
     for step in steps {
         let step = step.unwrap();
         if step == "waiting" {
-            server.signal(Signal::TERM);
+            end();
         }
         done.push(step);
     }
@@ -86,7 +92,37 @@ fn aioquic_is_served_and_finished_by_a_drain() {
         "hello", "upload", "bytes", "beside", "many", "limits", "waiting", "closed",
     ];
     assert_eq!(done, steps);
+}
+
+/// A process, which is killed if a test fails.
+struct Next(Pid);
+
+impl Drop for Next {
+    fn drop(&mut self) {
+        // It has ended if the test went well.
+        let _killed = kill_process(self.0, Signal::KILL);
+    }
+}
+
+#[test]
+fn an_upgrade_finishes_connections_and_the_next_version_takes_new_ones() {
+    let certified = Certified::for_name(NAME);
+    let (mut server, certificate) = (certified.serve(&[]), certified.path("cert.pem"));
+    let address = server.address.clone();
+    let (_, port) = address.split_once(':').unwrap();
+    let mut next = None;
+    aioquic(port, &certificate, || {
+        let asked = output(&["upgrade", &server.pid().to_string()]);
+        let text = String::from_utf8(asked.stdout).unwrap();
+        assert!(asked.status.success(), "{text}");
+        let pid = text.split(' ').nth(1).unwrap().parse().unwrap();
+        next = Some(Next(Pid::from_raw(pid).unwrap()));
+    });
     assert!(server.wait().success());
+    let next = next.expect("it was asked");
+    aioquic(port, &certificate, || {
+        kill_process(next.0, Signal::TERM).unwrap();
+    });
 }
 
 /// Has quic-go ask a server, and returns what it prints.

@@ -14,5 +14,7 @@ mod process;
 mod program;
 #[path = "upgrade/sites.rs"]
 mod sites;
+#[path = "upgrade/systemd.rs"]
+mod systemd;
 #[path = "upgrade/versions.rs"]
 mod versions;

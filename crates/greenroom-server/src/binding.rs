@@ -74,11 +74,7 @@ impl<'a> Binding<'a> {
     }
 
     /// Returns the listener of a socket that others have, too.
-    fn inherit(
-        &mut self,
-        socket: InheritedSocket,
-        is_proxied: bool,
-    ) -> Result<Listener, Error> {
+    fn inherit(&mut self, socket: InheritedSocket, is_proxied: bool) -> Result<Listener, Error> {
         let address = socket.address();
         let listener = socket.listen();
         let mut listener = listener.map_err(|source| Error::Bind {

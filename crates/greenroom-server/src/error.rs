@@ -70,10 +70,10 @@ impl From<Error> for io::Error {
     /// Keeps the kind of what the system said, and the whole error as its inner one.
     fn from(error: Error) -> Self {
         let kind = match &error {
-            Error::Bind { source, .. } | Error::Start { source, .. } | Error::Signals(source)
-            | Error::Upgrade(source) => {
-                source.kind()
-            }
+            Error::Bind { source, .. }
+            | Error::Start { source, .. }
+            | Error::Signals(source)
+            | Error::Upgrade(source) => source.kind(),
             #[cfg(feature = "http3")]
             Error::BindUdp { source, .. } | Error::StartHttp3(source) => source.kind(),
             #[cfg(feature = "http3")]

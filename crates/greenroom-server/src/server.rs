@@ -348,10 +348,17 @@ impl ServerBuilder {
         let bound = binding.all(self.inherited, self.listeners, &self.addresses)?;
         #[cfg(feature = "http3")]
         let inherited = binding.inherited;
-        let handed = binding.handed;
+        #[cfg_attr(not(feature = "http3"), expect(unused_mut, reason = "for UDP sockets"))]
+        let mut handed = binding.handed;
         self.settings.https_port = https_port(&bound);
         #[cfg(feature = "http3")]
-        let quic = Quic::bind(&bound[inherited..], &mut self.settings)?;
+        let quic = {
+            let upgrades = self
+                .upgrades
+                .as_ref()
+                .map(|upgrades| (upgrades, &mut handed));
+            Quic::bind(&bound[inherited..], &mut self.settings, upgrades)?
+        };
         let untaken_max = self.settings.limits.untaken_max();
         for listener in bound.iter().flatten() {
             listener.set_untaken_max(untaken_max);
@@ -608,7 +615,8 @@ impl Server {
         let (endpoints, mut shaken) = match self.quic {
             Some(quic) => {
                 let told = self.handle.phase.subscribe();
-                let (endpoints, inboxes) = quic.begin(&self.settings, &balance, loops, told);
+                let (endpoints, inboxes) =
+                    quic.begin(&self.settings, &balance, loops, told, self.part.clone());
                 (Some(endpoints), inboxes.into_iter())
             }
             None => (None, Vec::new().into_iter()),
@@ -625,7 +633,7 @@ impl Server {
                 roster: Arc::clone(&self.handle.loops),
                 listeners,
                 inbox,
-                gate: self.part.as_ref().map(Part::gate),
+                gate: self.part.as_ref().map(|part| part.gate(index)),
                 others: others.clone(),
                 watch: None,
                 #[cfg(feature = "http3")]

@@ -6,9 +6,10 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinHandle;
 
 use crate::Handle;
+use crate::upgrade::stops;
 
 /// Ends a server as its operator asks: SIGTERM or SIGINT drains it, a second one aborts it. Both
-/// are logged. The signals are caught from now on; to stop catching them is not possible.
+/// are logged, and the service manager is told (`STOPPING=1`) if `NOTIFY_SOCKET` names one. The signals are caught from now on; to stop catching them is not possible.
 ///
 /// [`ServerBuilder::shutdown_on_signals`](crate::ServerBuilder::shutdown_on_signals) does so when
 /// the server begins to serve.
@@ -27,6 +28,7 @@ pub fn shutdown_on_signals(handle: Handle) -> io::Result<JoinHandle<()>> {
         let signal = either(&mut terminate, &mut interrupt).await;
         tracing::info!(signal, "draining; a second signal ends at once");
         handle.drain();
+        stops();
         let signal = either(&mut terminate, &mut interrupt).await;
         tracing::warn!(signal, "ending at once");
         handle.abort();

@@ -97,6 +97,10 @@ mod reverse_proxy {}
 #[doc = include_str!("../../../docs/start.md")]
 mod start {}
 
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/upgrades.md")]
+mod upgrades {}
+
 /// Actors: state with a mailbox, under supervision. See [`greenroom_actor`].
 pub mod actor {
     pub use greenroom_actor::greenroom_messages as messages;

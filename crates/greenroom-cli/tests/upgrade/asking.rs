@@ -16,9 +16,15 @@ fn refused(arguments: &[&str]) -> String {
 
 #[test]
 fn who_is_no_server_is_not_signalled() {
-    let mut sleeping = std::process::Command::new("sleep").arg("600").spawn().unwrap();
+    let mut sleeping = std::process::Command::new("sleep")
+        .arg("600")
+        .spawn()
+        .unwrap();
     let message = refused(&[&sleeping.id().to_string()]);
-    assert!(message.contains("begins no upgrades at SIGUSR2"), "{message}");
+    assert!(
+        message.contains("begins no upgrades at SIGUSR2"),
+        "{message}"
+    );
     assert!(lives(sleeping.id()));
     sleeping.kill().unwrap();
     sleeping.wait().unwrap();

@@ -76,7 +76,10 @@ fn one_whose_settings_are_wrong_says_so_in_both_logs() {
     let other = sites.replace("listen = \"127.0.0.1:0\"", &listen);
     fs::write(&file, format!("{other}respond = \"two\"\n")).unwrap();
     let message = versions.fails();
-    assert!(message.contains(&format!("cannot listen on {address}")), "{message}");
+    assert!(
+        message.contains(&format!("cannot listen on {address}")),
+        "{message}"
+    );
     assert!(versions.get("/").ends_with("one"));
 
     drop(taken);
@@ -103,7 +106,10 @@ fn one_that_panics_while_it_loads_leaves_perl_serving() {
 fn a_drain_calls_an_upgrade_off() {
     let mut versions = Versions::serve(&[]);
     let started = versions.directory.path().join("started");
-    let script = format!("echo $$ > {}.new; mv {0}.new {0}; exec sleep 600", started.display());
+    let script = format!(
+        "echo $$ > {}.new; mv {0}.new {0}; exec sleep 600",
+        started.display()
+    );
     versions.replace_by(&script);
     let asked = std::thread::scope(|scope| {
         let pid = versions.pid;

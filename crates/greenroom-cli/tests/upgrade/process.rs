@@ -72,7 +72,9 @@ fn sockets_that_were_passed_on_go_over_and_stay_open() {
     let script = "exec 3<&0 </dev/null; export LISTEN_FDS=1 LISTEN_PID=$$; exec \"$0\" serve";
     let mut shell = std::process::Command::new("/bin/sh");
     shell.args(["-c", script, env!("CARGO_BIN_EXE_greenroom")]);
-    shell.env_clear().stdin(std::os::fd::OwnedFd::from(listener));
+    shell
+        .env_clear()
+        .stdin(std::os::fd::OwnedFd::from(listener));
     let mut versions = Versions::of(Running::start(&mut shell));
     assert_eq!(versions.first.address, address);
     for _ in 0..2 {
@@ -97,11 +99,17 @@ fn start_server_and_systemd_are_not_left_without_their_process() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let script = format!(
             "exec 3<&0 </dev/null; LISTEN=5000=3; export {variable}; exec \"$0\" serve {}",
-            if said == "SIGHUP" { "" } else { "-l 127.0.0.1:0" }
+            if said == "SIGHUP" {
+                ""
+            } else {
+                "-l 127.0.0.1:0"
+            }
         );
         let mut shell = std::process::Command::new("/bin/sh");
         shell.args(["-c", &script, env!("CARGO_BIN_EXE_greenroom")]);
-        shell.env_clear().stdin(std::os::fd::OwnedFd::from(listener));
+        shell
+            .env_clear()
+            .stdin(std::os::fd::OwnedFd::from(listener));
         let versions = Versions::of(Running::start(&mut shell));
         let message = versions.fails();
         assert!(message.contains(said), "{message}");
@@ -123,9 +131,21 @@ fn who_is_not_root_any_more_writes_the_number_and_keeps_the_port() {
     let all = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     fs::set_permissions(programs.path(), all).unwrap();
     let file = directory.path().join("pid");
-    let serve = command(&["serve", "-l", "127.0.0.1:0", "--user", "nobody", "--group", "65534"]);
+    let serve = command(&[
+        "serve",
+        "-l",
+        "127.0.0.1:0",
+        "--user",
+        "nobody",
+        "--group",
+        "65534",
+    ]);
     let mut called = std::process::Command::new(&program);
-    called.args(serve.get_args()).env_clear().arg("--pid").arg(&file);
+    called
+        .args(serve.get_args())
+        .env_clear()
+        .arg("--pid")
+        .arg(&file);
     let mut versions = Versions::of(Running::start(called.current_dir("/")));
     for _ in 0..2 {
         let before = versions.pid;

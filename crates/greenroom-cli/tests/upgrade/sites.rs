@@ -80,7 +80,9 @@ fn an_address_that_is_not_named_any_more_is_given_up_when_its_clients_have_been_
     fs::write(&path, file(&[&kept], 1, "two")).unwrap();
     let (before, mut text) = (versions.pid, String::new());
     versions.upgrade();
-    versions.first.wait_for_log("the next version has no use for it");
+    versions
+        .first
+        .wait_for_log("the next version has no use for it");
     client.write_all(b"Host: here\r\n\r\n").unwrap();
     client.read_to_string(&mut text).unwrap();
     assert!(text.ends_with("one"), "{text}");
@@ -94,7 +96,9 @@ fn accepted(address: &str) -> usize {
     let port: u16 = address.rsplit(':').next().unwrap().parse().unwrap();
     let table = fs::read_to_string("/proc/net/tcp").unwrap();
     let at = format!(":{port:04X}");
-    let rows = table.lines().map(|row| row.split_whitespace().collect::<Vec<_>>());
+    let rows = table
+        .lines()
+        .map(|row| row.split_whitespace().collect::<Vec<_>>());
     rows.filter(|row| row.len() > 9 && row[1].ends_with(&at) && row[3] == "01" && row[9] != "0")
         .count()
 }

@@ -5,8 +5,8 @@ mod accept;
 mod acceptor;
 mod defer_accept;
 mod inherited;
-mod taken_over;
 mod refuse;
+mod taken_over;
 mod waited;
 
 use std::io;
@@ -23,8 +23,8 @@ pub(crate) use acceptor::AnyStream;
 pub use acceptor::{AcceptedStream, Acceptor};
 pub(crate) use defer_accept::DEFERRED;
 pub use inherited::InheritedSocket;
-pub(crate) use taken_over::take_over;
 pub(crate) use refuse::{BUSY, TOO_MANY, Unread};
+pub(crate) use taken_over::take_over;
 
 use crate::upgrade::Handed;
 use crate::{Address, Error};

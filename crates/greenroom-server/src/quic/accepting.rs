@@ -76,6 +76,10 @@ impl Accepting {
             self.balance.want_room_of_all();
             return decline(incoming, "connections");
         }
+        if *self.told.borrow() == Phase::HandingOver {
+            // Its client says so again, and the next version hears it.
+            return incoming.ignore();
+        }
         if *self.told.borrow() != Phase::Serving {
             return incoming.refuse();
         }

@@ -9,6 +9,7 @@
 mod accepting;
 mod config;
 
+use std::future::pending;
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::rc::Rc;
@@ -21,12 +22,13 @@ use quinn::{Endpoint, EndpointConfig, TokioRuntime};
 use tokio::runtime::{Builder as Runtime, LocalOptions};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use crate::drain::Phase;
 use crate::event_loop::Balance;
 use crate::listen::{self, Listener, Security};
 use crate::settings::Settings;
+use crate::upgrade::{Handed, Kind, Part, Upgrades};
 use crate::{Address, ConnectionInfo, Error};
 use accepting::Accepting;
 pub(crate) use config::{Config, INPUT_BYTES_MAX, PROTOCOL, STREAM_BYTES_MAX};
@@ -37,6 +39,8 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 const ALTERNATIVE_SECONDS: u32 = 86_400;
 /// Ports that are tried where the system chooses one.
 const PORTS_TRIED: usize = 16;
+/// The interval in which is looked whether connections are open, once the next version serves.
+const LOOK: Duration = Duration::from_millis(20);
 /// Connections that wait in a loop's inbox.
 const INBOX_MAX: usize = 1_024;
 
@@ -59,6 +63,7 @@ impl Quic {
     pub(crate) fn bind(
         bound: &[Vec<Listener>],
         settings: &mut Settings,
+        mut upgrades: Option<(&Upgrades, &mut Vec<Arc<Handed>>)>,
     ) -> Result<Option<Self>, Error> {
         if !settings.http3 {
             return Ok(None);
@@ -76,7 +81,10 @@ impl Quic {
         let config = Config::new(tls, &settings.limits)?;
         let alternative = format!("h3=\":{}\"; ma={ALTERNATIVE_SECONDS}", first.port());
         settings.alternative = HeaderValue::from_str(&alternative).ok();
-        let sockets = addresses.into_iter().map(bind).collect::<Result<_, _>>()?;
+        let mut sockets = Vec::new();
+        for address in addresses {
+            sockets.push(socket(address, upgrades.as_mut())?);
+        }
         Ok(Some(Self { sockets, config }))
     }
 
@@ -87,6 +95,7 @@ impl Quic {
         balance: &Arc<Balance>,
         loops: usize,
         told: watch::Receiver<Phase>,
+        part: Option<Arc<Part>>,
     ) -> (Endpoints, Vec<mpsc::Receiver<Shaken>>) {
         let (inboxes, received) = (0..loops).map(|_| mpsc::channel(INBOX_MAX)).unzip();
         let endpoints = Endpoints {
@@ -96,6 +105,7 @@ impl Quic {
             balance: Arc::clone(balance),
             inboxes,
             told,
+            part,
         };
         (endpoints, received)
     }
@@ -128,6 +138,28 @@ fn is_usable(asked: &Address, bound: &[Listener]) -> bool {
     }
 }
 
+/// Returns the socket of an address: that of the version before, or a new one. It goes over to the
+/// next version.
+fn socket(
+    address: SocketAddr,
+    upgrades: Option<&mut (&Upgrades, &mut Vec<Arc<Handed>>)>,
+) -> Result<UdpSocket, Error> {
+    let Some((upgrades, handed)) = upgrades else {
+        return bind(address);
+    };
+    let named = Address::from(address);
+    let socket = match upgrades.take_udp(&named) {
+        Some(socket) => UdpSocket::from(socket),
+        None => bind(address)?,
+    };
+    let over = upgrades.hand_over(Kind::Udp, &named, &socket);
+    handed.push(over.map_err(|source| Error::BindUdp {
+        address: named,
+        source,
+    })?);
+    Ok(socket)
+}
+
 fn bind(address: SocketAddr) -> Result<UdpSocket, Error> {
     let bound = UdpSocket::bind(address).and_then(|socket| {
         socket.set_nonblocking(true)?;
@@ -148,6 +180,8 @@ pub(crate) struct Endpoints {
     /// The inboxes of the loops, by index.
     inboxes: Vec<mpsc::Sender<Shaken>>,
     told: watch::Receiver<Phase>,
+    /// There if sockets are handed over to the next version.
+    part: Option<Arc<Part>>,
 }
 
 /// Endpoints that run, until this is dropped or awaited.
@@ -203,6 +237,16 @@ impl Endpoints {
     }
 
     async fn serve(mut self, ending: oneshot::Receiver<()>) {
+        let part = self.part.take();
+        if let Some(part) = &part {
+            // Until then the version before reads the datagrams, those of its connections.
+            let mut told = self.told.clone();
+            tokio::select! {
+                () = part.released() => {}
+                _ = told.wait_for(|phase| *phase != Phase::Serving) => {}
+            }
+        }
+        let mut told = self.told.clone();
         let config = self.config.current();
         let opened = self.sockets.drain(..).map(|socket| {
             let server = Some((*config).clone());
@@ -219,8 +263,11 @@ impl Endpoints {
         for endpoint in &endpoints {
             serving.spawn_local(Rc::clone(&accepting).serve(endpoint.clone()));
         }
-        // It is never sent, but dropped.
-        let _ended = ending.await;
+        tokio::select! {
+            // It is never sent, but dropped.
+            _ = ending => {}
+            () = handed_over(&mut told, &endpoints) => {}
+        }
         let idle = async {
             for endpoint in &endpoints {
                 endpoint.close(0_u32.into(), b"");
@@ -228,5 +275,23 @@ impl Endpoints {
             }
         };
         let _elapsed = timeout(CLOSE_TIMEOUT, idle).await;
+        if let Some(part) = part {
+            // No datagram is read here any more.
+            serving.shutdown().await;
+            drop(endpoints);
+            part.release();
+        }
+    }
+}
+
+/// Completes when the next version serves and no connection is open here.
+async fn handed_over(told: &mut watch::Receiver<Phase>, endpoints: &[Endpoint]) {
+    let handing = told.wait_for(|phase| *phase == Phase::HandingOver).await;
+    if handing.is_err() {
+        return pending().await;
+    }
+    drop(handing);
+    while endpoints.iter().any(|each| each.open_connections() > 0) {
+        sleep(LOOK).await;
     }
 }

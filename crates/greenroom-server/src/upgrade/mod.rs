@@ -18,6 +18,7 @@
 
 mod channel;
 mod handed;
+mod manager;
 mod outcome;
 mod predecessor;
 mod program;
@@ -29,7 +30,7 @@ use std::fmt;
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -38,9 +39,12 @@ use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use crate::drain::Phase;
+use crate::event_loop::TICK;
 use crate::{Address, Handle, InheritedSocket};
+use channel::Channel;
 pub(crate) use handed::{Handed, Kind};
 use handed::{Label, asked};
+pub(crate) use manager::stops;
 pub use outcome::UpgradeOutcome;
 use predecessor::Predecessor;
 use program::Program;
@@ -77,6 +81,11 @@ pub(super) struct Shared {
     thread: Mutex<Option<JoinHandle<()>>>,
     /// Connections may be accepted.
     opened: watch::Sender<bool>,
+    /// The version before has no use for its UDP sockets any more.
+    released: watch::Sender<bool>,
+    /// The channel to the next version, which sees it closed when this one has no use for its UDP
+    /// sockets any more.
+    successor: Mutex<Option<Channel>>,
     /// The reason why they never will be.
     fault: Mutex<Option<String>>,
 }
@@ -99,7 +108,9 @@ impl Upgrades {
             return Ok(upgrades.clone());
         }
         let predecessor = Predecessor::find()?;
+        manager::check()?;
         let (opened, _) = watch::channel(predecessor.is_none());
+        let (released, _) = watch::channel(predecessor.is_none());
         let shared = Shared {
             program: Program::of_process()?,
             predecessor: Mutex::new(predecessor),
@@ -110,6 +121,8 @@ impl Upgrades {
             is_under_way: AtomicBool::new(false),
             thread: Mutex::default(),
             opened,
+            released,
+            successor: Mutex::default(),
             fault: Mutex::default(),
         };
         let upgrades = Self {
@@ -260,6 +273,7 @@ impl Upgrades {
             sockets,
             timeout,
             loops_missing: AtomicUsize::new(loops),
+            turns: (0..loops).map(|_| AtomicU64::new(0)).collect(),
         });
         self.shared.parts.lock().push(Arc::downgrade(&part));
         part
@@ -275,6 +289,7 @@ impl Upgrades {
         }
         let shared = Arc::clone(&self.shared);
         let body = move || {
+            manager::upgrades();
             let outcome = successor::exchange(&shared);
             shared.settle(&outcome);
         };
@@ -306,12 +321,31 @@ pub(crate) struct Part {
     timeout: Duration,
     /// Loops that could not accept yet.
     loops_missing: AtomicUsize,
+    /// How often each loop has turned.
+    turns: Box<[AtomicU64]>,
 }
 
 impl Part {
     /// Returns what each loop passes before it accepts.
-    pub(crate) fn gate(self: &Arc<Self>) -> Gate {
-        Gate(Arc::clone(self))
+    pub(crate) fn gate(self: &Arc<Self>, index: usize) -> Gate {
+        Gate {
+            part: Arc::clone(self),
+            index,
+        }
+    }
+
+    /// Completes when the version before has no use for its UDP sockets any more.
+    #[cfg(feature = "http3")]
+    pub(crate) async fn released(&self) {
+        let mut released = self.shared.released.subscribe();
+        // Its sender is never dropped.
+        let _released = released.wait_for(|is_released| *is_released).await;
+    }
+
+    /// Leaves the UDP sockets to the next version.
+    #[cfg(feature = "http3")]
+    pub(crate) fn release(&self) {
+        self.shared.successor.lock().take();
     }
 
     /// Tells the version before that this process does not take over.
@@ -338,12 +372,16 @@ impl Part {
 }
 
 /// The place where a loop waits until it may accept.
-pub(crate) struct Gate(Arc<Part>);
+pub(crate) struct Gate {
+    part: Arc<Part>,
+    index: usize,
+}
 
 impl Gate {
     /// Says that a loop could accept, and waits until it may; `false` if the server ends before.
     pub(crate) async fn pass(self, mut told: watch::Receiver<Phase>) -> bool {
-        let Self(part) = self;
+        let Self { part, index } = self;
+        tokio::task::spawn_local(turn(Arc::clone(&part), index));
         if part.loops_missing.fetch_sub(1, Ordering::AcqRel) == 1 {
             part.shared.look_whether_ready();
         }
@@ -353,6 +391,14 @@ impl Gate {
             opened = opened.wait_for(|is_open| *is_open) => opened.is_ok(),
             _ = told.wait_for(|phase| *phase != Phase::Serving) => false,
         }
+    }
+}
+
+/// Counts the turns of a loop, until its runtime ends.
+async fn turn(part: Arc<Part>, index: usize) {
+    loop {
+        tokio::time::sleep(TICK).await;
+        part.turns[index].fetch_add(1, Ordering::Relaxed);
     }
 }
 
@@ -393,7 +439,7 @@ impl Shared {
             return;
         }
         let Some(predecessor) = self.predecessor.lock().take() else {
-            return;
+            return manager::serves(self);
         };
         let shared = Arc::clone(self);
         let body = move || {
@@ -417,7 +463,7 @@ impl Shared {
         }
     }
 
-    fn take_over(&self, mut predecessor: Predecessor) -> io::Result<()> {
+    fn take_over(self: &Arc<Self>, mut predecessor: Predecessor) -> io::Result<()> {
         let pid = predecessor.pid();
         predecessor.ready()?;
         for step in self.steps.lock().drain(..) {
@@ -428,8 +474,10 @@ impl Shared {
         }
         self.opened.send_replace(true);
         tracing::info!(from = pid, "took over; the version before drains");
-        // If it has ended meanwhile, this one serves all the more.
-        let _told = predecessor.serves();
+        manager::serves(self);
+        predecessor.serves();
+        tracing::debug!(pid, "the version before has left all its sockets");
+        self.released.send_replace(true);
         Ok(())
     }
 
@@ -454,6 +502,7 @@ impl Shared {
         match outcome {
             UpgradeOutcome::Serves { pid } => {
                 tracing::info!(pid, "the next version serves; draining");
+                manager::settled(outcome);
                 outcome.publish();
                 for part in self.parts() {
                     part.handle.hand_over();
@@ -461,6 +510,7 @@ impl Shared {
             }
             UpgradeOutcome::Failed { reason } | UpgradeOutcome::Refused { reason } => {
                 tracing::error!(reason, "the next version does not serve; this one goes on");
+                manager::settled(outcome);
                 self.is_under_way.store(false, Ordering::Release);
                 outcome.publish();
             }

@@ -22,6 +22,9 @@ const SOCKETS_TIMEOUT: Duration = Duration::from_secs(10);
 /// Time in which it says that it steps back.
 const GO_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// The interval in which is looked whether the version before is there.
+const LOOK: Duration = Duration::from_mins(1);
+
 /// The version before, while it serves.
 #[derive(Debug)]
 pub(super) struct Predecessor {
@@ -71,7 +74,9 @@ impl Predecessor {
             }
             let labels: Vec<_> = lines.lines().map(Label::parse).collect();
             if kind != "sockets" || labels.len() != message.descriptors.len() {
-                return Err(io::Error::other("the version before said what nobody understands"));
+                return Err(io::Error::other(
+                    "the version before said what nobody understands",
+                ));
             }
             let descriptors = message.descriptors.into_iter().map(Some);
             self.handed.extend(labels.into_iter().zip(descriptors));
@@ -127,9 +132,11 @@ impl Predecessor {
         }
     }
 
-    /// Tells it that this process serves.
-    pub(super) fn serves(self) -> io::Result<()> {
-        self.channel.send("serving", &[])
+    /// Tells it that this process serves, and waits until it has left all its sockets, or ended.
+    pub(super) fn serves(self) {
+        // If it has ended meanwhile, this one serves all the more.
+        let _told = self.channel.send("serving", &[]);
+        while matches!(self.channel.receive(Instant::now() + LOOK), Ok(_)) {}
     }
 }
 

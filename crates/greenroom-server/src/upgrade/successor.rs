@@ -36,7 +36,11 @@ pub(super) fn exchange(shared: &Shared) -> UpgradeOutcome {
         if served.is_err() {
             successor.end();
         }
-        served.map(|()| successor.child.id())
+        served.map(|()| {
+            let pid = successor.child.id();
+            *shared.successor.lock() = Some(successor.channel);
+            pid
+        })
     });
     match served {
         Ok(pid) => UpgradeOutcome::Serves { pid },
@@ -91,7 +95,10 @@ impl Successor {
             return Err(CALLED_OFF.to_owned());
         }
         let (_, left) = ready.text.split_once('\n').unwrap_or_default();
-        let left: Vec<usize> = left.split(' ').filter_map(|word| word.parse().ok()).collect();
+        let left: Vec<usize> = left
+            .split(' ')
+            .filter_map(|word| word.parse().ok())
+            .collect();
         let sent = self.channel.send("go", &[]);
         sent.map_err(|_| self.end_of_child())?;
         // It may have accepted connections from here on.

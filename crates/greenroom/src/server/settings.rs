@@ -1,9 +1,9 @@
 //! The settings that a [`Server`](super::Server) and a [`Serve`](crate::Serve) share.
 
 use greenroom_actor::ActorSystem;
+use greenroom_server::Upgrades;
 #[cfg(feature = "admin")]
 use greenroom_server::{Address, AddressError};
-use greenroom_server::Upgrades;
 use greenroom_stage::ClientKey;
 
 /// The settings of a server.

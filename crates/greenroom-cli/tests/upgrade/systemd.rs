@@ -1,0 +1,69 @@
+//! What a service manager is told, at a socket as systemd has one.
+
+use std::os::unix::net::UnixDatagram;
+
+use crate::program::{Running, command};
+use crate::versions::{PATIENCE, Versions};
+
+/// A service manager's socket.
+struct Manager(UnixDatagram);
+
+impl Manager {
+    /// Waits for a message with all these lines, and returns it.
+    fn hears(&self, lines: &[&str]) -> String {
+        let mut bytes = [0; 4_096];
+        loop {
+            let read = self.0.recv(&mut bytes).expect("a message comes");
+            let message = String::from_utf8_lossy(&bytes[..read]).into_owned();
+            let has = |line: &&str| message.lines().any(|said| said == *line);
+            if lines.iter().all(has) {
+                return message;
+            }
+        }
+    }
+}
+
+#[test]
+fn the_manager_learns_of_start_upgrades_watchdog_and_end() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("notify");
+    let manager = Manager(UnixDatagram::bind(&path).unwrap());
+    manager.0.set_read_timeout(Some(PATIENCE)).unwrap();
+    let program = directory.path().join("greenroom");
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_greenroom"), &program).unwrap();
+    let mut serve = std::process::Command::new(&program);
+    serve.args(["serve", "-l", "127.0.0.1:0"]).env_clear();
+    serve.env("NOTIFY_SOCKET", &path);
+    serve.env("WATCHDOG_USEC", "1000000");
+    let mut versions = Versions::of(Running::start(&mut serve));
+    versions.directory = directory;
+    manager.hears(&["READY=1", "STATUS=serving"]);
+    manager.hears(&["WATCHDOG=1"]);
+    manager.hears(&["WATCHDOG=1"]);
+
+    versions.replace_by("exit 7");
+    versions.fails();
+    let message = manager.hears(&["RELOADING=1"]);
+    let (_, since) = message.split_once("MONOTONIC_USEC=").unwrap();
+    assert!(since.lines().next().unwrap().parse::<u64>().unwrap() > 0);
+    let message = manager.hears(&["READY=1"]);
+    assert!(message.contains("exit status: 7"), "{message}");
+
+    versions.restore();
+    versions.upgrade();
+    manager.hears(&["RELOADING=1"]);
+    manager.hears(&[&format!("MAINPID={}", versions.pid), "READY=1"]);
+    assert_eq!(versions.first.wait().code(), Some(0));
+    manager.hears(&["WATCHDOG=1"]);
+    versions.end();
+    manager.hears(&["STOPPING=1"]);
+}
+
+#[test]
+fn a_variable_of_the_watchdog_that_makes_no_sense_is_refused() {
+    let mut serve = command(&["serve", "-l", "127.0.0.1:0"]);
+    let output = serve.env("WATCHDOG_USEC", "soon").output().unwrap();
+    let message = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{message}");
+    assert!(message.contains("WATCHDOG_USEC=soon"), "{message}");
+}
