@@ -125,6 +125,10 @@ pub(crate) struct Shown {
     pub(crate) server: greenroom_server::Handle,
     pub(crate) readiness: Readiness,
     scope: StatusScope,
+    #[cfg_attr(
+        not(any(feature = "bus", feature = "tls", feature = "tls-ring")),
+        expect(dead_code, reason = "without these features it is empty")
+    )]
     sources: Sources,
 }
 
