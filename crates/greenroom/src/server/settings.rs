@@ -80,8 +80,8 @@ macro_rules! setters {
         }
 
         /// Counts requests and their durations by route, method and status, for
-        /// [`install_metrics`](crate::install_metrics) to show. Default: off; with an [admin
-        /// server](crate::ServerBuilder::admin) on.
+        /// [`RequestMetrics::now`](crate::RequestMetrics::now) and for `install_metrics` to show.
+        /// Default: off; with an admin server on.
         pub fn request_metrics(mut self, on: bool) -> Self {
             self.settings.server = self.settings.server.request_metrics(on);
             self
