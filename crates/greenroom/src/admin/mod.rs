@@ -10,6 +10,8 @@ use axum::{Json, Router};
 use greenroom_server::{Address, App, Error, Server, Upgrades};
 use greenroom_stage::{Placement, Priority};
 
+use tokio::task::JoinHandle;
+
 use crate::status::Shown;
 use crate::{Handle, IntoApp};
 pub use metrics::{InstallMetricsError, install_metrics};
@@ -44,22 +46,34 @@ impl AdminServer {
         tracing::info!(%address, url = address.url().map(display), "status at");
         let handle = self.0.handle();
         let app = app(shown);
-        tokio::spawn(async move {
+        let task = tokio::spawn(async move {
             if let Err(error) = self.0.serve(app).await {
                 tracing::error!(%error, "the admin server has ended");
             }
         });
-        AdminServing(handle)
+        AdminServing { handle, task }
     }
 }
 
 /// An [`AdminServer`] that serves. It ends when this is dropped.
 #[derive(Debug)]
-pub(crate) struct AdminServing(greenroom_server::Handle);
+pub(crate) struct AdminServing {
+    handle: greenroom_server::Handle,
+    task: JoinHandle<()>,
+}
+
+impl AdminServing {
+    /// Ends it, and waits until its socket's file is gone.
+    pub(crate) async fn end(mut self) {
+        self.handle.abort();
+        // Its faults are logged.
+        let _ended = (&mut self.task).await;
+    }
+}
 
 impl Drop for AdminServing {
     fn drop(&mut self) {
-        self.0.abort();
+        self.handle.abort();
     }
 }
 

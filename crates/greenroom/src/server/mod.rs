@@ -209,7 +209,7 @@ impl Server {
         #[cfg(feature = "psgi")]
         self.shown.claim(&app);
         #[cfg(feature = "admin")]
-        let _admin = {
+        let admin = {
             let handle = Handle::new(self.shown);
             self.admin.map(|admin| admin.serve(handle))
         };
@@ -217,6 +217,10 @@ impl Server {
         let report = serve(self.inner, app).await;
         if let Some(upgrading) = upgrading {
             upgrading.abort();
+        }
+        #[cfg(feature = "admin")]
+        if let Some(admin) = admin {
+            admin.end().await;
         }
         join_all(self.actors.iter().map(|system| end(system, deadline))).await;
         report
