@@ -18,7 +18,7 @@ pub(crate) struct Binding<'a> {
     loops: usize,
     settings: &'a Settings,
     upgrades: Option<&'a Upgrades>,
-    /// What goes over to the next version.
+    /// The sockets that go over to the next version.
     pub(crate) handed: Vec<Arc<Handed>>,
     /// Addresses, the first ones, whose sockets others have, too.
     pub(crate) inherited: usize,

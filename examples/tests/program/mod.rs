@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -38,10 +38,15 @@ impl Starting {
         let mut child = self.0.spawn().expect("the example starts");
         let stdout = child.stdout.take().expect("standard output is piped");
         let mut line = String::new();
-        let read = BufReader::new(stdout).read_line(&mut line);
+        let mut stdout = BufReader::new(stdout);
+        let read = stdout.read_line(&mut line);
         let address = line.trim().rsplit(' ').next().unwrap_or_default();
         let address = address.to_owned();
-        let example = Example { child, address };
+        let example = Example {
+            child,
+            address,
+            _stdout: stdout,
+        };
         assert!(read.is_ok() && line.starts_with("listening"), "{line}");
         example
     }
@@ -51,6 +56,8 @@ impl Starting {
 pub(crate) struct Example {
     child: Child,
     pub(crate) address: String,
+    /// Kept open: the next version of an example says where it listens, too.
+    _stdout: BufReader<ChildStdout>,
 }
 
 impl Drop for Example {

@@ -1,4 +1,4 @@
-//! What clients of each kind see.
+//! Clients of each kind at an upgrade.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};

@@ -1,4 +1,4 @@
-//! What is served: Perl applications and sites, and what may change of a file from one version to
+//! Perl applications and sites, and what may change of a file from one version to
 //! the next.
 
 use std::fs;

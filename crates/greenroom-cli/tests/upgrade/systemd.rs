@@ -1,4 +1,4 @@
-//! What a service manager is told, at a socket as systemd has one.
+//! The messages to a service manager, at a socket as systemd has one.
 
 use std::os::unix::net::UnixDatagram;
 

@@ -41,7 +41,7 @@ enum Leaving {
     ByApplication,
     /// The next gap between two frames is for the close frame.
     Due,
-    /// What is left of the close frame.
+    /// The rest of the close frame.
     Sending(&'static [u8]),
     /// Drops what the application writes. The client has until then to reply (RFC 6455, 7.1.1); if
     /// it does not, the application reads the end of the stream.

@@ -92,6 +92,17 @@ impl Handed {
         self.socket.lock().as_ref().map(OwnedFd::try_clone)
     }
 
+    pub(super) fn is_open(&self) -> bool {
+        self.socket.lock().is_some()
+    }
+
+    pub(super) fn is_listener(&self) -> bool {
+        matches!(
+            self.label.kind,
+            Kind::Bound | Kind::Passed | Kind::PassedProxied
+        )
+    }
+
     pub(super) fn set_taken(&self) {
         self.is_taken.store(true, Ordering::Relaxed);
     }

@@ -1,4 +1,4 @@
-//! What the service manager is told (`sd_notify(3)`), if `NOTIFY_SOCKET` names one.
+//! The messages to the service manager (`sd_notify(3)`), if `NOTIFY_SOCKET` names one.
 
 use std::io;
 use std::sync::{Arc, Weak};

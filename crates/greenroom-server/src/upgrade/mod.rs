@@ -33,7 +33,7 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use tokio::sync::watch;
@@ -49,6 +49,11 @@ pub use outcome::UpgradeOutcome;
 use predecessor::Predecessor;
 use program::Program;
 pub use signal::{upgrade_marker, upgrade_on_signal};
+
+/// Time in which loops close their listeners, once the next version serves.
+const LISTENERS_TIMEOUT: Duration = Duration::from_secs(1);
+/// The interval in which a condition is looked at.
+const LOOK: Duration = Duration::from_millis(2);
 
 /// The server of a process that is no admin server.
 const MAIN: &str = "main";
@@ -73,7 +78,7 @@ pub(super) struct Shared {
     predecessor: Mutex<Option<Predecessor>>,
     parts: Mutex<Vec<Weak<Part>>>,
     files: Mutex<Vec<Arc<Handed>>>,
-    /// What is done before the first connection is accepted.
+    /// The work to be done before the first connection is accepted.
     steps: Mutex<Vec<Step>>,
     refusal: Mutex<Option<String>>,
     is_under_way: AtomicBool,
@@ -293,11 +298,13 @@ impl Upgrades {
             let outcome = successor::exchange(&shared);
             shared.settle(&outcome);
         };
+        // Locked before it starts, so that the server's end finds it.
+        let mut place = self.shared.thread.lock();
         let started = thread::Builder::new()
             .name("upgrade".to_owned())
             .spawn(body);
         match started {
-            Ok(thread) => *self.shared.thread.lock() = Some(thread),
+            Ok(thread) => *place = Some(thread),
             Err(error) => {
                 self.shared.is_under_way.store(false, Ordering::Release);
                 refuse(format!("no thread can be started: {error}"));
@@ -321,7 +328,7 @@ pub(crate) struct Part {
     timeout: Duration,
     /// Loops that could not accept yet.
     loops_missing: AtomicUsize,
-    /// How often each loop has turned.
+    /// The turns of each loop.
     turns: Box<[AtomicU64]>,
 }
 
@@ -357,8 +364,8 @@ impl Part {
         upgrades.fail(reason);
     }
 
-    /// Waits until no upgrade is under way: one that a drain has called off must not leave a process
-    /// behind. That takes ten seconds at most.
+    /// Waits until no upgrade is under way: one that a drain has called off must not leave a
+    /// process behind. That takes ten seconds at most.
     pub(crate) fn wait_for_upgrade(&self) {
         let thread = self.shared.thread.lock().take();
         // One that panicked has been reported.
@@ -488,25 +495,43 @@ impl Shared {
         if !self.is_serving() {
             return Err("it is draining".to_owned());
         }
-        if !self.is_ready() || !*self.opened.borrow() {
-            return Err("it has not begun to serve yet".to_owned());
-        }
         if self.is_under_way.swap(true, Ordering::AcqRel) {
             return Err("another upgrade is under way".to_owned());
         }
         Ok(())
     }
 
+    /// Waits until nothing is accepted here any more.
+    fn wait_for_listeners(&self) {
+        let begin = Instant::now();
+        let is_open = |handed: &Arc<Handed>| handed.is_listener() && handed.is_open();
+        while self.handed().iter().any(is_open) && begin.elapsed() < LISTENERS_TIMEOUT {
+            thread::sleep(LOOK);
+        }
+    }
+
+    /// Waits until the loops accept; `false` if they do not in time.
+    fn wait_until_ready(&self) -> bool {
+        let begin = Instant::now();
+        while !(self.is_ready() && *self.opened.borrow()) {
+            if begin.elapsed() >= self.timeout() || !self.is_serving() {
+                return false;
+            }
+            thread::sleep(LOOK);
+        }
+        true
+    }
+
     fn settle(&self, outcome: &UpgradeOutcome) {
-        // Before this process drains, which may end it at once.
         match outcome {
             UpgradeOutcome::Serves { pid } => {
                 tracing::info!(pid, "the next version serves; draining");
                 manager::settled(outcome);
+                let parts = self.parts();
+                parts.iter().for_each(|part| part.handle.hand_over());
+                // Whoever hears of it and connects is served by the next version.
+                self.wait_for_listeners();
                 outcome.publish();
-                for part in self.parts() {
-                    part.handle.hand_over();
-                }
             }
             UpgradeOutcome::Failed { reason } | UpgradeOutcome::Refused { reason } => {
                 tracing::error!(reason, "the next version does not serve; this one goes on");

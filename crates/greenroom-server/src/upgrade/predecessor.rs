@@ -30,7 +30,7 @@ const LOOK: Duration = Duration::from_mins(1);
 pub(super) struct Predecessor {
     channel: Channel,
     pid: i32,
-    /// What it handed over, by index; `None` once it is in use.
+    /// The descriptors that it handed over, by index; `None` once it is in use.
     handed: Vec<(Option<Label>, Option<OwnedFd>)>,
 }
 

@@ -27,6 +27,10 @@ const LONG: Duration = Duration::from_hours(24 * 365);
 
 /// Starts the next version, and leaves the sockets to it if it starts.
 pub(super) fn exchange(shared: &Shared) -> UpgradeOutcome {
+    if !shared.wait_until_ready() {
+        let reason = "it has not begun to serve".to_owned();
+        return UpgradeOutcome::Failed { reason };
+    }
     let begun = Successor::start(shared).map_err(|error| {
         let path = shared.program.path().display();
         format!("{path} cannot be started: {error}")

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use greenroom_server::{Address, Error, Limits, Server, Upgrades};
-use tokio::task::AbortHandle;
+use tokio::task::{AbortHandle, JoinHandle};
 
 use crate::server::Sources;
 use crate::status::Shown;
@@ -34,6 +34,8 @@ pub(crate) struct AdminServer {
     handle: greenroom_server::Handle,
     /// There until it serves.
     bound: Option<Server>,
+    /// There once it serves.
+    serving: Option<JoinHandle<()>>,
     state: Arc<Admin>,
     sampling: Option<AbortHandle>,
 }
@@ -68,6 +70,7 @@ impl AdminServer {
             address: server.local_addresses()[0].clone(),
             handle: server.handle(),
             bound: Some(server),
+            serving: None,
             state: Arc::new(Admin {
                 actions: token.map(|token| AdminActions::new(token, shown.server.clone())),
                 shown,
@@ -101,13 +104,22 @@ impl AdminServer {
         // Not placed: a stage may be full of what it is asked about, and nothing else is on its
         // loop.
         let app = IntoApp::<_>::into_app(OnLoops(routes::router(&self.state)), None);
-        tokio::spawn(async move {
+        self.serving = Some(tokio::spawn(async move {
             if let Err(error) = server.serve(app).await {
                 tracing::error!(%error, "the admin server has ended");
             }
-        });
+        }));
         let sampling = tokio::spawn(history::sample(Arc::clone(&self.state)));
         self.sampling = Some(sampling.abort_handle());
+    }
+
+    /// Ends it, and waits until its socket's file is gone.
+    pub(crate) async fn end(mut self) {
+        self.handle.abort();
+        if let Some(serving) = self.serving.take() {
+            // Its faults are logged.
+            let _ended = serving.await;
+        }
     }
 }
 

@@ -259,6 +259,10 @@ impl Server {
         if let Some(upgrading) = upgrading {
             upgrading.abort();
         }
+        #[cfg(feature = "admin")]
+        if let Some(admin) = self.admin {
+            admin.end().await;
+        }
         join_all(self.actors.iter().map(|system| end(system, deadline))).await;
         report
     }
