@@ -9,8 +9,8 @@ use crate::Handle;
 use crate::upgrade::stops;
 
 /// Ends a server as its operator asks: SIGTERM or SIGINT drains it, a second one aborts it. Both
-/// are logged, and the service manager is told (`STOPPING=1`)
-/// if `NOTIFY_SOCKET` names one. The signals are caught from now on; to stop catching them is not possible.
+/// are logged, and the service manager is told (`STOPPING=1`) if `NOTIFY_SOCKET` names one.
+/// The signals are caught from now on; to stop catching them is not possible.
 ///
 /// [`ServerBuilder::shutdown_on_signals`](crate::ServerBuilder::shutdown_on_signals) does so when
 /// the server begins to serve.

@@ -83,7 +83,7 @@ impl Quic {
         settings.alternative = HeaderValue::from_str(&alternative).ok();
         let mut sockets = Vec::new();
         for address in addresses {
-            sockets.push(socket(address, upgrades.as_mut())?);
+            sockets.push(socket(address, &mut upgrades)?);
         }
         Ok(Some(Self { sockets, config }))
     }
@@ -142,7 +142,7 @@ fn is_usable(asked: &Address, bound: &[Listener]) -> bool {
 /// next version.
 fn socket(
     address: SocketAddr,
-    upgrades: Option<&mut (&Upgrades, &mut Vec<Arc<Handed>>)>,
+    upgrades: &mut Option<(&Upgrades, &mut Vec<Arc<Handed>>)>,
 ) -> Result<UdpSocket, Error> {
     let Some((upgrades, handed)) = upgrades else {
         return bind(address);

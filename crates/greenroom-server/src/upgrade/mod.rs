@@ -527,8 +527,9 @@ impl Shared {
             UpgradeOutcome::Serves { pid } => {
                 tracing::info!(pid, "the next version serves; draining");
                 manager::settled(outcome);
-                let parts = self.parts();
-                parts.iter().for_each(|part| part.handle.hand_over());
+                for part in self.parts() {
+                    part.handle.hand_over();
+                }
                 // Whoever hears of it and connects is served by the next version.
                 self.wait_for_listeners();
                 outcome.publish();

@@ -113,10 +113,8 @@ impl ServerBuilder {
         self
     }
 
-    /// Takes part in the upgrades of the process, which are begun by
-    /// [`Upgrades::begin`](crate::Upgrades::begin) or
-    /// [`upgrade_on_signal`](crate::upgrade_on_signal): for programs that do more before they serve than
-    /// [`upgrade_on_signal`](Self::upgrade_on_signal) knows of.
+    /// Takes part in the upgrades of the process, which [`Upgrades::begin`] begins: for programs
+    /// that do more before they serve than [`upgrade_on_signal`](Self::upgrade_on_signal) knows of.
     pub fn upgrades(mut self, upgrades: &Upgrades) -> Self {
         self.settings.upgrades = Some(upgrades.clone());
         self
