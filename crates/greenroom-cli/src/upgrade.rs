@@ -98,7 +98,7 @@ impl Inbox {
             let is_there = test_kill_process(self.server) != Err(Errno::SRCH);
             match self.receive() {
                 Ok(Some(outcome)) => return Ok(Some(outcome)),
-                Ok(None) => {}
+                Ok(None) | Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) if is_there => {}
                 Err(Errno::AGAIN) => {
                     return Err(io::Error::other(format!(
@@ -106,7 +106,6 @@ impl Inbox {
                         self.server
                     )));
                 }
-                Err(Errno::INTR) => {}
                 Err(errno) => return Err(errno.into()),
             }
         }
