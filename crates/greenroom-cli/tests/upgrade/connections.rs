@@ -35,11 +35,8 @@ fn ask_on(address: &str, is_kept: bool, done: &AtomicBool) -> usize {
     let mut responses = 0;
     while !done.load(Ordering::Relaxed) {
         let mut connection = Kept::connect(address);
-        loop {
-            let Some(response) = connection.get("/hello") else {
-                // Told before by `Connection: close`, or ended in order while it was idle.
-                break;
-            };
+        // Until it is told by `Connection: close`, or ended in order while it is idle.
+        while let Some(response) = connection.get("/hello") {
             assert!(response.starts_with("HTTP/1.1 200"), "{response}");
             responses += 1;
             if !is_kept || is_last(&response) || done.load(Ordering::Relaxed) {
