@@ -55,6 +55,9 @@ const LISTENERS_TIMEOUT: Duration = Duration::from_secs(1);
 /// The interval in which a condition is looked at.
 const LOOK: Duration = Duration::from_millis(2);
 
+/// The variable in which Perl's `start_server` passes listening sockets on.
+pub(crate) const STARTER: &str = "SERVER_STARTER_PORT";
+
 /// The server of a process that is no admin server.
 const MAIN: &str = "main";
 
@@ -553,7 +556,7 @@ fn surroundings() -> Option<String> {
                 .to_owned(),
         );
     }
-    if env::var_os("SERVER_STARTER_PORT").is_some() {
+    if env::var_os(STARTER).is_some() {
         return Some("start_server starts next versions: send it SIGHUP".to_owned());
     }
     let main = env::var("SYSTEMD_EXEC_PID").ok();
