@@ -2,12 +2,17 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+#[path = "upgrade/addresses.rs"]
+mod addresses;
 #[path = "upgrade/asking.rs"]
 mod asking;
+mod authority;
 #[path = "upgrade/connections.rs"]
 mod connections;
 #[path = "upgrade/failing.rs"]
 mod failing;
+#[allow(dead_code, reason = "these tests use a part of it")]
+mod outside;
 #[path = "upgrade/process.rs"]
 mod process;
 #[allow(dead_code, reason = "these tests use a part of it")]

@@ -1,13 +1,14 @@
 //! The listeners of a server: those that were passed on, those that are handed over by the version
 //! before, and those that are bound.
 
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use crate::listen::{self, InheritedSocket, Listener, ListenerSocket};
 #[cfg(feature = "http3")]
 use crate::quic;
 use crate::settings::{Settings, Speaks};
-use crate::upgrade::{Handed, Kind, Upgrades};
+use crate::upgrade::{Handed, Kind, Named, Upgrades};
 use crate::{Address, Error};
 
 /// The listeners of each address.
@@ -48,8 +49,8 @@ impl<'a> Binding<'a> {
         addresses: &[(Address, Speaks)],
     ) -> Result<Bound, Error> {
         let mut named = Vec::new();
-        for (address, speaks) in addresses {
-            let mut of_address = self.bind(address)?;
+        for ((address, speaks), (key, sockets)) in addresses.iter().zip(self.taken(addresses)) {
+            let mut of_address = self.bind(address, &key, sockets)?;
             for listener in &mut of_address {
                 listener.is_proxied = *speaks == Speaks::Proxied;
                 listener.security = self.settings.security(*speaks);
@@ -87,7 +88,12 @@ impl<'a> Binding<'a> {
         } else {
             Kind::Passed
         };
-        self.hand_over(kind, &address, &mut listener)?;
+        self.hand_over(
+            kind,
+            &address,
+            Named::only(address.to_string()),
+            &mut listener,
+        )?;
         Ok(listener)
     }
 
@@ -109,10 +115,31 @@ impl<'a> Binding<'a> {
             .unwrap_or_default())
     }
 
+    /// Returns the sockets that the version before had for each address. What was asked for in the
+    /// same way comes first; of an address that speaks something else now, the sockets stay.
+    fn taken(&self, addresses: &[(Address, Speaks)]) -> Vec<(Named, Vec<OwnedFd>)> {
+        let exactly = Named::all(addresses).into_iter().map(|named| {
+            let sockets = self.upgrades.map(|upgrades| upgrades.take(&named));
+            (named, sockets.unwrap_or_default())
+        });
+        let mut taken: Vec<_> = exactly.collect();
+        if let Some(upgrades) = self.upgrades {
+            for (named, sockets) in &mut taken {
+                if sockets.is_empty() {
+                    *sockets = upgrades.take_any(named);
+                }
+            }
+        }
+        taken
+    }
+
     /// Returns the listeners of an address: those of the version before, or new ones.
-    fn bind(&mut self, address: &Address) -> Result<Vec<Listener>, Error> {
-        let sockets = self.upgrades.map(|upgrades| upgrades.take(address));
-        let sockets = sockets.unwrap_or_default();
+    fn bind(
+        &mut self,
+        address: &Address,
+        named: &Named,
+        sockets: Vec<OwnedFd>,
+    ) -> Result<Vec<Listener>, Error> {
         let mut listeners = if sockets.is_empty() {
             self.bind_anew(address)?
         } else {
@@ -124,7 +151,7 @@ impl<'a> Binding<'a> {
             })?
         };
         for listener in &mut listeners {
-            self.hand_over(Kind::Bound, address, listener)?;
+            self.hand_over(Kind::Bound, address, named.clone(), listener)?;
         }
         Ok(listeners)
     }
@@ -140,10 +167,11 @@ impl<'a> Binding<'a> {
         &mut self,
         kind: Kind,
         address: &Address,
+        named: Named,
         listener: &mut Listener,
     ) -> Result<(), Error> {
         if let Some(upgrades) = self.upgrades {
-            let handed = upgrades.hand_over(kind, address, &*listener);
+            let handed = upgrades.hand_over(kind, named, &*listener);
             let handed = handed.map_err(|source| Error::Bind {
                 address: address.clone(),
                 source,

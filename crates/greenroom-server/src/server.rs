@@ -287,8 +287,8 @@ impl ServerBuilder {
         self
     }
 
-    /// Catches SIGTERM and SIGINT from when it begins to serve: the first one drains, a second one
-    /// aborts. Default: off.
+    /// Catches SIGTERM and SIGINT from when it begins to serve: the first one drains, a second
+    /// one aborts (under `start_server` only SIGINT). Default: off.
     #[must_use]
     pub fn shutdown_on_signals(mut self) -> Self {
         self.settings.shutdown_on_signals = true;

@@ -53,6 +53,26 @@ pub(crate) enum Speaks {
     Redirecting,
 }
 
+const SPEAKS: &[(Speaks, &str)] = &[
+    (Speaks::Default, "default"),
+    (Speaks::Proxied, "proxied"),
+    (Speaks::Plain, "plain"),
+    (Speaks::Redirecting, "redirecting"),
+];
+
+impl Speaks {
+    /// Returns the name by which the next version knows it.
+    pub(crate) fn name(self) -> &'static str {
+        let known = SPEAKS.iter().find(|(speaks, _)| *speaks == self);
+        known.map_or("", |(_, name)| name)
+    }
+
+    pub(crate) fn of_name(name: &str) -> Option<Self> {
+        let known = SPEAKS.iter().find(|(_, known)| *known == name);
+        known.map(|(speaks, _)| *speaks)
+    }
+}
+
 impl Settings {
     /// Returns true if clients of HTTP/2 may open web sockets. Those without TLS are no browsers,
     /// and know of themselves how.

@@ -132,6 +132,55 @@ fn start_server_restarts_plackup_and_no_connection_is_lost() {
     assert_restarts(&folder, &plackup(&folder, &["--workers", "2"]));
 }
 
+/// An application whose responses end when a file is there.
+fn waiting(file: &std::path::Path) -> String {
+    let file = file.display();
+    format!(
+        "sub {{ shift->{{PATH_INFO}} eq '/slow' or return [200, [], ['quick']];
+            return sub {{
+                my $writer = shift->([200, []]);
+                $writer->write('begun, ');
+                select undef, undef, undef, 0.01 until -e '{file}';
+                $writer->write('and whole');
+                $writer->close;
+            }} }};"
+    )
+}
+
+#[test]
+fn start_server_may_tell_an_old_process_twice_to_end_and_its_responses_are_whole() {
+    let folder = Folder::new();
+    let released = folder.path("released");
+    folder.write("app/app.psgi", &waiting(&released));
+    let mut serve = command(&["serve", "--workers", "1"]);
+    serve.arg(folder.path("app/app.psgi"));
+    let mut server = Running::start(&mut start_server(&folder, &serve));
+    let address = server.address.clone();
+    let request = b"GET /slow HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n";
+    let mut slow = http::send(&address, request);
+    let mut begun = Vec::new();
+    while !String::from_utf8_lossy(&begun).contains("begun, ") {
+        let mut byte = [0];
+        slow.read_exact(&mut byte).unwrap();
+        begun.push(byte[0]);
+    }
+    server.signal(Signal::HUP);
+    server.wait_for_log("draining; SIGINT ends at once");
+    assert_eq!(http::get(&address, "/").text(), "quick");
+    server.signal(Signal::HUP);
+    server.wait_for_log("draining already");
+    fs::write(&released, "").unwrap();
+    let mut rest = String::new();
+    slow.read_to_string(&mut rest).unwrap();
+    assert!(
+        rest.contains("and whole") && rest.ends_with("0\r\n\r\n"),
+        "{rest}"
+    );
+    server.signal(Signal::TERM);
+    assert_eq!(server.wait().code(), Some(0));
+    folder.assert_left_alone();
+}
+
 /// Has systemd's tool listen, and start the program with the first connection.
 fn assert_activates(folder: &Folder, program: &Command) {
     let path = folder.path("tmp/web.sock");

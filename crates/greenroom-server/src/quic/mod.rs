@@ -28,7 +28,7 @@ use crate::drain::Phase;
 use crate::event_loop::Balance;
 use crate::listen::{self, Listener, Security};
 use crate::settings::Settings;
-use crate::upgrade::{Handed, Kind, Part, Upgrades};
+use crate::upgrade::{Handed, Kind, Named, Part, Upgrades};
 use crate::{Address, ConnectionInfo, Error};
 use accepting::Accepting;
 pub(crate) use config::{Config, INPUT_BYTES_MAX, PROTOCOL, STREAM_BYTES_MAX};
@@ -152,7 +152,7 @@ fn socket(
         Some(socket) => UdpSocket::from(socket),
         None => bind(address)?,
     };
-    let over = upgrades.hand_over(Kind::Udp, &named, &socket);
+    let over = upgrades.hand_over(Kind::Udp, Named::only(named.to_string()), &socket);
     handed.push(over.map_err(|source| Error::BindUdp {
         address: named,
         source,

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use parking_lot::Mutex;
 
 use crate::Address;
+use crate::settings::Speaks;
 
 /// The origin of a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,8 +39,41 @@ pub(crate) struct Label {
     /// The server of the process that it belongs to: `main`, or `admin`.
     pub(crate) part: String,
     pub(crate) kind: Kind,
+    pub(crate) named: Named,
+}
+
+/// The way in which a socket was asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Named {
+    pub(crate) speaks: Speaks,
+    /// The number of those before it that were asked for in the same way: 0 of the first one.
+    pub(crate) number: usize,
     /// The address as it was named, port 0 included; of a file, its name.
     pub(crate) asked: String,
+}
+
+impl Named {
+    /// Returns that of the only socket, or file, of this text.
+    pub(crate) fn only(asked: String) -> Self {
+        Self {
+            speaks: Speaks::Default,
+            number: 0,
+            asked,
+        }
+    }
+
+    /// Returns those of the addresses, in their order.
+    pub(crate) fn all(addresses: &[(Address, Speaks)]) -> Vec<Self> {
+        let named = addresses.iter().enumerate().map(|(index, address)| Self {
+            speaks: address.1,
+            number: addresses[..index]
+                .iter()
+                .filter(|each| *each == address)
+                .count(),
+            asked: address.0.to_string(),
+        });
+        named.collect()
+    }
 }
 
 impl Label {
@@ -47,26 +81,27 @@ impl Label {
         let kind = KINDS.iter().find(|(kind, _)| *kind == self.kind);
         let kind = kind.map_or("", |(_, text)| text);
         // The path of a Unix socket may be any text, but is the last.
-        let asked = self.asked.replace('\n', "\\n");
-        format!("{} {kind} {asked}", self.part)
+        let asked = self.named.asked.replace('\n', "\\n");
+        let (speaks, number) = (self.named.speaks.name(), self.named.number);
+        format!("{} {kind} {speaks} {number} {asked}", self.part)
     }
 
     /// Returns `None` for a line of a version that knows more kinds.
     pub(super) fn parse(line: &str) -> Option<Self> {
-        let mut words = line.splitn(3, ' ');
-        let (part, kind, asked) = (words.next()?, words.next()?, words.next()?);
+        let mut words = line.splitn(5, ' ');
+        let (part, kind) = (words.next()?, words.next()?);
         let (kind, _) = KINDS.iter().find(|(_, text)| *text == kind)?;
+        let named = Named {
+            speaks: Speaks::of_name(words.next()?)?,
+            number: words.next()?.parse().ok()?,
+            asked: words.next()?.replace("\\n", "\n"),
+        };
         Some(Self {
             part: part.to_owned(),
             kind: *kind,
-            asked: asked.replace("\\n", "\n"),
+            named,
         })
     }
-}
-
-/// Returns the text by which an address is found again.
-pub(super) fn asked(address: &Address) -> String {
-    address.to_string()
 }
 
 /// A socket of this process that goes over to the next version.
@@ -125,20 +160,50 @@ mod tests {
 
     #[test]
     fn labels_can_be_read_again() {
-        for (kind, asked) in [
-            (Kind::Bound, "127.0.0.1:0"),
-            (Kind::Passed, "unix:/run/a b\n.sock"),
-            (Kind::File, "/run/a.pid"),
+        for (kind, speaks, number, asked) in [
+            (Kind::Bound, Speaks::Default, 0, "127.0.0.1:0"),
+            (Kind::Bound, Speaks::Redirecting, 12, "127.0.0.1:0"),
+            (Kind::Passed, Speaks::Proxied, 0, "unix:/run/a b\n.sock"),
+            (Kind::File, Speaks::Plain, 0, "/run/a.pid"),
         ] {
+            let named = Named {
+                speaks,
+                number,
+                asked: asked.to_owned(),
+            };
             let label = Label {
                 part: "main".to_owned(),
                 kind,
-                asked: asked.to_owned(),
+                named,
             };
             assert_eq!(Label::parse(&label.line()), Some(label));
         }
-        for line in ["", "main", "main bound", "main unknown 127.0.0.1:0"] {
+        for line in [
+            "",
+            "main",
+            "main bound",
+            "main bound default 127.0.0.1:0",
+            "main bound unknown 0 127.0.0.1:0",
+            "main unknown default 0 127.0.0.1:0",
+        ] {
             assert_eq!(Label::parse(line), None);
         }
+    }
+
+    #[test]
+    fn equal_addresses_are_told_apart_by_what_they_speak_and_by_their_order() {
+        let any: Address = "127.0.0.1:0".parse().unwrap();
+        let named = Named::all(&[
+            (any.clone(), Speaks::Default),
+            (any.clone(), Speaks::Plain),
+            (any, Speaks::Default),
+        ]);
+        let keys = named.iter().map(|named| (named.speaks, named.number));
+        let expected = [
+            (Speaks::Default, 0),
+            (Speaks::Plain, 0),
+            (Speaks::Default, 1),
+        ];
+        assert!(keys.eq(expected));
     }
 }

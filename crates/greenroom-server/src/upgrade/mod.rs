@@ -7,7 +7,8 @@
 //! the next (<), are
 //!
 //! ```text
-//! > sockets …  > end   a line for each descriptor: server, origin, address as it was named
+//! > sockets …  > end   a line for each descriptor: server, origin, what is spoken there, number
+//!                      among equal ones, address as it was named
 //! < ready …            all is loaded, all loops could accept; and which sockets are of no use
 //! > go                 the first one starts no new upgrade and kills nobody from now on
 //! < serving            the process number is written down, the loops accept; the first one drains
@@ -38,12 +39,14 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
+#[cfg(feature = "http3")]
+use crate::Address;
 use crate::drain::Phase;
 use crate::event_loop::TICK;
-use crate::{Address, Handle, InheritedSocket};
+use crate::{Handle, InheritedSocket};
 use channel::Channel;
-pub(crate) use handed::{Handed, Kind};
-use handed::{Label, asked};
+use handed::Label;
+pub(crate) use handed::{Handed, Kind, Named};
 pub(crate) use manager::stops;
 pub use outcome::UpgradeOutcome;
 use predecessor::Predecessor;
@@ -54,6 +57,9 @@ pub use signal::{upgrade_marker, upgrade_on_signal};
 const LISTENERS_TIMEOUT: Duration = Duration::from_secs(1);
 /// The interval in which a condition is looked at.
 const LOOK: Duration = Duration::from_millis(2);
+
+/// The variable in which Perl's `start_server` passes listening sockets on.
+pub(crate) const STARTER: &str = "SERVER_STARTER_PORT";
 
 /// The server of a process that is no admin server.
 const MAIN: &str = "main";
@@ -195,7 +201,7 @@ impl Upgrades {
     ///
     /// If too many descriptors are open.
     pub fn hand_over_file(&self, name: &str, file: &File) -> io::Result<()> {
-        let handed = Handed::new(self.label(Kind::File, name.to_owned()), file)?;
+        let handed = Handed::new(self.label(Kind::File, Named::only(name.to_owned())), file)?;
         self.shared.files.lock().push(handed);
         Ok(())
     }
@@ -203,7 +209,8 @@ impl Upgrades {
     /// Takes the file that the version before handed over by this name.
     #[must_use]
     pub fn take_file(&self, name: &str) -> Option<File> {
-        let mut files = self.take_kinds(&[Kind::File], name);
+        let named = Named::only(name.to_owned());
+        let mut files = self.take_exactly(Kind::File, &named);
         files.pop().map(File::from)
     }
 
@@ -228,39 +235,47 @@ impl Upgrades {
             .collect()
     }
 
-    /// Takes the listening sockets of an address, as it was named.
-    pub(crate) fn take(&self, address: &Address) -> Vec<OwnedFd> {
-        let kinds = [Kind::Bound, Kind::Passed, Kind::PassedProxied];
-        self.take_kinds(&kinds, &asked(address))
+    /// Takes the listening sockets that were bound for the same.
+    pub(crate) fn take(&self, named: &Named) -> Vec<OwnedFd> {
+        self.take_exactly(Kind::Bound, named)
+    }
+
+    /// Takes the listening sockets of an address, as it was named, whatever was spoken there.
+    pub(crate) fn take_any(&self, named: &Named) -> Vec<OwnedFd> {
+        let mut predecessor = self.shared.predecessor.lock();
+        let taken = predecessor.as_mut();
+        taken.map_or_else(Vec::new, |each| each.take_any(self.part, &named.asked))
     }
 
     #[cfg(feature = "http3")]
     pub(crate) fn take_udp(&self, address: &Address) -> Option<OwnedFd> {
-        self.take_kinds(&[Kind::Udp], &asked(address)).pop()
+        let named = Named::only(address.to_string());
+        self.take_exactly(Kind::Udp, &named).pop()
     }
 
-    fn take_kinds(&self, kinds: &[Kind], asked: &str) -> Vec<OwnedFd> {
+    fn take_exactly(&self, kind: Kind, named: &Named) -> Vec<OwnedFd> {
         let mut predecessor = self.shared.predecessor.lock();
         let taken = predecessor.as_mut();
-        taken.map_or_else(Vec::new, |each| each.take(self.part, kinds, asked))
+        let label = self.label(kind, named.clone());
+        taken.map_or_else(Vec::new, |each| each.take(&label))
     }
 
-    fn label(&self, kind: Kind, asked: String) -> Label {
+    fn label(&self, kind: Kind, named: Named) -> Label {
         Label {
             part: self.part.to_owned(),
             kind,
-            asked,
+            named,
         }
     }
 
-    /// Hands a socket over that was bound to `address`, as it was named.
+    /// Hands a socket over that was asked for so.
     pub(crate) fn hand_over(
         &self,
         kind: Kind,
-        address: &Address,
+        named: Named,
         socket: impl std::os::fd::AsFd,
     ) -> io::Result<Arc<Handed>> {
-        Handed::new(self.label(kind, asked(address)), socket)
+        Handed::new(self.label(kind, named), socket)
     }
 
     /// Adds a server, with as many loops.
@@ -553,7 +568,7 @@ fn surroundings() -> Option<String> {
                 .to_owned(),
         );
     }
-    if env::var_os("SERVER_STARTER_PORT").is_some() {
+    if env::var_os(STARTER).is_some() {
         return Some("start_server starts next versions: send it SIGHUP".to_owned());
     }
     let main = env::var("SYSTEMD_EXEC_PID").ok();

@@ -83,16 +83,24 @@ impl Predecessor {
         }
     }
 
-    /// Takes the sockets of these kinds that were bound for the same text, all of them.
-    pub(super) fn take(&mut self, part: &str, kinds: &[Kind], asked: &str) -> Vec<OwnedFd> {
-        let is_meant = |label: &Label| {
-            label.part == part && kinds.contains(&label.kind) && label.asked == asked
-        };
+    /// Takes the descriptors of this label, all of them.
+    pub(super) fn take(&mut self, label: &Label) -> Vec<OwnedFd> {
         let meant = self
             .handed
             .iter_mut()
-            .filter(|(label, _)| label.as_ref().is_some_and(is_meant));
+            .filter(|(handed, _)| handed.as_ref() == Some(label));
         meant.filter_map(|(_, socket)| socket.take()).collect()
+    }
+
+    /// Takes the listening sockets of the first address of this text that nobody has taken.
+    pub(super) fn take_any(&mut self, part: &str, asked: &str) -> Vec<OwnedFd> {
+        let is_meant = |label: &&Label| {
+            let kinds = [Kind::Bound, Kind::Passed, Kind::PassedProxied];
+            label.part == part && kinds.contains(&label.kind) && label.named.asked == asked
+        };
+        let mut left = self.handed.iter().filter(|(_, socket)| socket.is_some());
+        let first = left.find_map(|(label, _)| label.as_ref().filter(is_meant).cloned());
+        first.map_or_else(Vec::new, |label| self.take(&label))
     }
 
     /// Takes the sockets that the starter of the first version had passed on; `true` for those

@@ -110,7 +110,7 @@ impl Successor {
         for (index, handed) in self.handed.iter().enumerate() {
             if left.contains(&index) {
                 tracing::info!(
-                    socket = handed.label.asked,
+                    socket = handed.label.named.asked,
                     "the next version has no use for it; what waits there is served by this one"
                 );
             } else {

@@ -39,7 +39,8 @@ impl Handle {
 /// Catches SIGTERM and SIGINT from now on: the first one drains the server, a second one aborts it.
 /// For programs that do more before they serve than a
 /// [builder](crate::ServerBuilder::shutdown_on_signals) knows of. The task ends with the second
-/// signal.
+/// signal. Under Perl's `start_server`, which sends SIGTERM to all old processes whenever it starts
+/// a new one, only SIGINT counts as the second.
 ///
 /// # Errors
 ///

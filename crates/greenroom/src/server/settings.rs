@@ -180,7 +180,7 @@ macro_rules! setters {
         }
 
         /// Catches SIGTERM and SIGINT from when it begins to serve: the first one drains, a second
-        /// one aborts. Default: off.
+        /// one aborts (under `start_server` only SIGINT). Default: off.
         pub fn shutdown_on_signals(mut self) -> Self {
             self.settings.server = self.settings.server.shutdown_on_signals();
             self
