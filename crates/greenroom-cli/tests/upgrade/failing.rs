@@ -2,7 +2,9 @@
 
 use std::fs;
 use std::io::Write;
+use std::path::Path;
 
+use crate::authority::Authority;
 use crate::versions::{Kept, Versions, ask, lives, until};
 
 /// Asserts that the version before serves, also on a connection from before.
@@ -85,6 +87,26 @@ fn one_whose_settings_are_wrong_says_so_in_both_logs() {
     drop(taken);
     versions.upgrade();
     assert!(versions.get("/").ends_with("two"));
+}
+
+#[test]
+fn one_that_cannot_read_its_key_names_file_and_reason_once() {
+    let authority = Authority::new();
+    authority.issue("server", "server.test");
+    let flags = authority.flags("server");
+    let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+    let mut versions = Versions::serve(&flags);
+    let (key, hidden) = (authority.path("server.key"), authority.path("hidden"));
+    fs::rename(&key, &hidden).unwrap();
+    let message = versions.fails();
+    let expected = format!("cannot read {}", key.display());
+    for once in [&*expected, "No such file or directory"] {
+        assert_eq!(message.matches(once).count(), 1, "{message}");
+    }
+    let line = versions.first.wait_for_log("this one goes on");
+    assert_eq!(line.matches("No such file").count(), 1, "{line}");
+    fs::rename(hidden, key).unwrap();
+    versions.upgrade();
 }
 
 #[test]
