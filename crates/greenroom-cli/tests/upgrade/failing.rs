@@ -124,15 +124,9 @@ fn one_that_panics_while_it_loads_leaves_perl_serving() {
     assert!(versions.get("/").ends_with("two"));
 }
 
-#[test]
-fn a_drain_calls_an_upgrade_off() {
-    let mut versions = Versions::serve(&[]);
-    let started = versions.directory.path().join("started");
-    let script = format!(
-        "echo $$ > {}.new; mv {0}.new {0}; exec sleep 600",
-        started.display()
-    );
-    versions.replace_by(&script);
+/// Begins an upgrade to a next version that writes a process number into `started` and hangs, ends
+/// the version that serves meanwhile, and asserts that this process ends, too.
+fn assert_nothing_is_left(versions: &mut Versions, started: &Path) {
     let asked = std::thread::scope(|scope| {
         let pid = versions.pid;
         let asking = scope.spawn(move || ask(pid));
@@ -144,6 +138,36 @@ fn a_drain_calls_an_upgrade_off() {
     assert_eq!(versions.first.wait().code(), Some(0));
     let pid = fs::read_to_string(started).unwrap().trim().parse().unwrap();
     until("the next version goes on", || !lives(pid));
+}
+
+#[test]
+fn a_drain_calls_an_upgrade_off() {
+    for before in ["", "trap '' TERM;"] {
+        let mut versions = Versions::serve(&[]);
+        let started = versions.directory.path().join("started");
+        let script = format!(
+            "{before} echo $$ > {}.new; mv {0}.new {0}; exec sleep 600",
+            started.display()
+        );
+        versions.replace_by(&script);
+        assert_nothing_is_left(&mut versions, &started);
+    }
+}
+
+#[test]
+fn a_drain_calls_an_upgrade_off_whose_application_hangs() {
+    let directory = tempfile::tempdir().unwrap();
+    let (app, started) = (
+        directory.path().join("app.psgi"),
+        directory.path().join("started"),
+    );
+    fs::write(&app, "sub { [200, [], ['one']] }").unwrap();
+    let mut versions = Versions::serve_in(directory, &["app.psgi"]);
+    assert!(versions.get("/").ends_with("one"));
+    let hangs = "open my $file, '>', 'started.new'; print $file $$; close $file;
+        rename 'started.new', 'started'; sleep 600; sub {}";
+    fs::write(&app, hangs).unwrap();
+    assert_nothing_is_left(&mut versions, &started);
 }
 
 #[test]
