@@ -19,8 +19,8 @@ const WORKER: usize = 0;
 
 static LOOPS: Mutex<Vec<Weak<LoopSlot>>> = Mutex::new(Vec::new());
 
-/// A loop that the watchdog watches, until it [ends](Self::ends) or this is dropped. The server that
-/// runs the loop reports its state here, on its thread; each report is one store.
+/// A loop that the watchdog watches, until it [ends](Self::ends) or this is dropped. The server
+/// that runs the loop reports its state here, on its thread; each report is one store.
 ///
 /// A turn that neither waits for the system nor polls a placed route must come to an end: a loop
 /// that goes on with the same for over 10 ms ([`STALL`](crate::STALL)) is warned of, at most once a
