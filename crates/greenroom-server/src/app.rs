@@ -99,6 +99,9 @@ pub trait LoopWatch: Send + Sync + 'static {
     /// A task that was spawned there is polled. Told only in builds with `--cfg tokio_unstable`.
     fn task_begins(&self, _spawned_at: &'static Location<'static>) {}
 
+    /// The loop has ended, and makes no progress any more. The watch may be kept for its numbers.
+    fn ends(&self) {}
+
     /// Returns the number of times that the loop was held up by something other than a placed
     /// route.
     fn stalls(&self) -> u64;

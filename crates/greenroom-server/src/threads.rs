@@ -2,13 +2,14 @@
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::thread;
 
 use tokio::runtime::{Builder as Runtime, LocalOptions};
 use tokio::sync::mpsc;
 
 use crate::Error;
-use crate::app::App;
+use crate::app::{App, LoopWatch};
 use crate::drain::Aborted;
 use crate::event_loop::{Hooks, Member, loop_name, run};
 
@@ -42,8 +43,19 @@ fn run_to_end<A: App>(app: A, mut member: Member) -> io::Result<Vec<Aborted>> {
     member.watch = app.watch_loop(&loop_name(member.index));
     drop(entered);
     member.watch.iter().for_each(|watch| hooks.connect(watch));
+    // Also if the loop panics: the status keeps the watch.
+    let _ended = EndsWith(member.watch.clone());
     let cut = runtime.block_on(run(app, member));
     // Blocking work of requests that were aborted must not hold up the end.
     runtime.shutdown_background();
     cut
+}
+
+/// Tells the watch of a loop that it has ended, when this is dropped.
+struct EndsWith(Option<Arc<dyn LoopWatch>>);
+
+impl Drop for EndsWith {
+    fn drop(&mut self) {
+        self.0.iter().for_each(|watch| watch.ends());
+    }
 }

@@ -32,6 +32,10 @@ impl LoopWatch for OnWatch {
         self.0.task_begins(spawned_at);
     }
 
+    fn ends(&self) {
+        self.0.ends();
+    }
+
     fn stalls(&self) -> u64 {
         self.0.stalls()
     }

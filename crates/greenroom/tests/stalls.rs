@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
 
 use std::io;
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
 use std::sync::{Condvar, Mutex, OnceLock};
 use std::time::Duration;
 
@@ -12,6 +12,7 @@ use axum::routing::get;
 use greenroom::{Handle, Limits, Placement, Server};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
 const HUNG: Duration = Duration::from_mins(1);
@@ -53,7 +54,7 @@ fn block_until_logged(words: &[&str]) {
 }
 
 struct Running {
-    address: std::net::SocketAddr,
+    address: SocketAddr,
     handle: Handle,
     serving: JoinHandle<()>,
 }
@@ -61,12 +62,16 @@ struct Running {
 /// Starts a server of a single loop. All are called `loop-0`: tests tell their lines apart by their
 /// routes.
 fn start(app: Router, limits: Limits) -> Running {
+    start_loops(1, app, limits)
+}
+
+fn start_loops(loops: usize, app: Router, limits: Limits) -> Running {
     let subscriber = tracing_subscriber::fmt().with_writer(|| Log);
     let _set_by_another_test = subscriber.with_ansi(false).try_init();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let builder = Server::builder()
-        .loops(1.try_into().unwrap())
+        .loops(loops.try_into().unwrap())
         .limits(limits);
     let server = builder.listener(listener).bind().unwrap();
     let handle = server.handle();
@@ -82,18 +87,22 @@ fn start(app: Router, limits: Limits) -> Running {
 
 impl Running {
     async fn get(&self, path: &str) -> String {
-        let mut stream = TcpStream::connect(self.address).await.unwrap();
-        let request = format!("GET {path} HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n");
-        stream.write_all(request.as_bytes()).await.unwrap();
-        let mut response = String::new();
-        stream.read_to_string(&mut response).await.unwrap();
-        response
+        get_from(self.address, path).await
     }
 
     async fn end(self) {
         self.handle.drain();
         self.serving.await.unwrap();
     }
+}
+
+async fn get_from(address: SocketAddr, path: &str) -> String {
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    let request = format!("GET {path} HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut response = String::new();
+    stream.read_to_string(&mut response).await.unwrap();
+    response
 }
 
 async fn within<F: Future>(test: F) -> F::Output {
@@ -167,4 +176,34 @@ async fn what_held_up_a_loop_is_counted_in_its_status() {
         running.end().await;
     })
     .await;
+}
+
+#[tokio::test]
+async fn a_loop_that_has_ended_is_not_said_to_hang_while_another_drains() {
+    const LATER: &[&str] = &["ERROR", "a task hangs on a loop", "GET /stalls/later"];
+    static BEGUN: Notify = Notify::const_new();
+    static RELEASED: Notify = Notify::const_new();
+    let handler = || async {
+        BEGUN.notify_one();
+        RELEASED.notified().await;
+        "response"
+    };
+    within(async {
+        let app = Router::new().route("/stalls/slow", get(handler));
+        let running = start_loops(4, app, Limits::default());
+        let address = running.address;
+        let slow = tokio::spawn(get_from(address, "/stalls/slow"));
+        BEGUN.notified().await;
+        running.handle.drain();
+        // By then all loops have stood for a second, and what is said of one is said of all.
+        hold_up("/stalls/later", LATER).await;
+        RELEASED.notify_one();
+        assert!(slow.await.unwrap().ends_with("response"));
+        running.serving.await.unwrap();
+    })
+    .await;
+    // The slow request is on one of them; other tests have no more than `loop-0`.
+    for name in ["loop-1", "loop-2", "loop-3"] {
+        assert_eq!(logged(&["a task hangs on a loop", name]), None);
+    }
 }

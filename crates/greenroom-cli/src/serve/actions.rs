@@ -22,12 +22,14 @@ pub(super) fn add(actions: &AdminActions, args: &ServeArgs, levels: &Levels) {
         let outcome = set_level(&levels, &text);
         async { outcome }
     });
+    actions.label("log-level", "Set the log's level");
     if args.log.access_log.is_some() || args.log.error_log.is_some() {
         let about = "Reopens the log files, after they were moved away, as SIGUSR1 does";
         actions.add("reopen-logs", about, || async {
             signal(Signal::USR1)?;
             Ok("each file is reopened by its next line".to_owned())
         });
+        actions.label("reopen-logs", "Reopen the log files");
     }
     // Without one of these nobody catches the signal, and it would end the process.
     if args.is_psgi() || args.sites_file().is_some() || args.tls.is_on() {
@@ -53,6 +55,7 @@ pub(super) fn add_restart(actions: &AdminActions, gateways: &[Gateway]) {
             Ok(format!("the workers of generation {generations:?} serve"))
         }
     });
+    actions.label("restart-workers", "Restart the Perl workers");
 }
 
 fn set_level(levels: &Levels, text: &str) -> Result<String, String> {

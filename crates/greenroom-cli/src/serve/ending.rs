@@ -55,7 +55,7 @@ pub(super) fn report(ended: &Ended) -> ExitCode {
 pub(super) fn refuse(error: &anyhow::Error) -> ExitCode {
     let message = match error.downcast_ref() {
         Some(Error::Bind { source, .. }) => format!("{error}{}", advice(source.kind())),
-        _ => format!("{error:#}"),
+        _ => whole(error),
     };
     exit::with_message(exit::NOT_STARTED, message)
 }
@@ -67,8 +67,22 @@ pub(super) fn explain(error: &anyhow::Error) -> ExitCode {
     }
     match error.downcast_ref::<SitesError>() {
         Some(error) => exit::with_message(exit::NOT_STARTED, error),
-        None => exit::with_message(exit::FAILED, format!("{error:#}")),
+        None => exit::with_message(exit::FAILED, whole(error)),
     }
+}
+
+/// Returns the message of an error with its causes, each of them once: many errors tell their cause
+/// themselves.
+pub(super) fn whole(error: &anyhow::Error) -> String {
+    let mut message = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if message.is_empty() {
+            message = cause;
+        } else if !message.contains(&cause) {
+            message = format!("{message}: {cause}");
+        }
+    }
+    message
 }
 
 fn advice(kind: io::ErrorKind) -> &'static str {

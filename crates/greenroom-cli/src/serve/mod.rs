@@ -35,7 +35,7 @@ use prepare::{Secured, prepare};
 pub(crate) fn run(args: &ServeArgs, file: Option<File>) -> ExitCode {
     let prepared = before_threads(&args.log, || {
         prepare(args, file.as_ref()).inspect_err(|error| {
-            tell_version_before(&format!("{error:#}"));
+            tell_version_before(&ending::whole(error));
         })
     });
     let prepared = match prepared {
@@ -53,7 +53,7 @@ pub(crate) fn run(args: &ServeArgs, file: Option<File>) -> ExitCode {
     ) {
         Ok(ended) => ending::report(&ended),
         Err(error) => {
-            tell_version_before(&format!("{error:#}"));
+            tell_version_before(&ending::whole(&error));
             ending::explain(&error)
         }
     }

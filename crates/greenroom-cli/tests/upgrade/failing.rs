@@ -2,7 +2,9 @@
 
 use std::fs;
 use std::io::Write;
+use std::path::Path;
 
+use crate::authority::Authority;
 use crate::versions::{Kept, Versions, ask, lives, until};
 
 /// Asserts that the version before serves, also on a connection from before.
@@ -88,6 +90,26 @@ fn one_whose_settings_are_wrong_says_so_in_both_logs() {
 }
 
 #[test]
+fn one_that_cannot_read_its_key_names_file_and_reason_once() {
+    let authority = Authority::new();
+    authority.issue("server", "server.test");
+    let flags = authority.flags("server");
+    let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+    let mut versions = Versions::serve(&flags);
+    let (key, hidden) = (authority.path("server.key"), authority.path("hidden"));
+    fs::rename(&key, &hidden).unwrap();
+    let message = versions.fails();
+    let expected = format!("cannot read {}", key.display());
+    for once in [&*expected, "No such file or directory"] {
+        assert_eq!(message.matches(once).count(), 1, "{message}");
+    }
+    let line = versions.first.wait_for_log("this one goes on");
+    assert_eq!(line.matches("No such file").count(), 1, "{line}");
+    fs::rename(hidden, key).unwrap();
+    versions.upgrade();
+}
+
+#[test]
 fn one_that_panics_while_it_loads_leaves_perl_serving() {
     let directory = tempfile::tempdir().unwrap();
     let app = directory.path().join("app.psgi");
@@ -102,15 +124,9 @@ fn one_that_panics_while_it_loads_leaves_perl_serving() {
     assert!(versions.get("/").ends_with("two"));
 }
 
-#[test]
-fn a_drain_calls_an_upgrade_off() {
-    let mut versions = Versions::serve(&[]);
-    let started = versions.directory.path().join("started");
-    let script = format!(
-        "echo $$ > {}.new; mv {0}.new {0}; exec sleep 600",
-        started.display()
-    );
-    versions.replace_by(&script);
+/// Begins an upgrade to a next version that writes a process number into `started` and hangs, ends
+/// the version that serves meanwhile, and asserts that this process ends, too.
+fn assert_nothing_is_left(versions: &mut Versions, started: &Path) {
     let asked = std::thread::scope(|scope| {
         let pid = versions.pid;
         let asking = scope.spawn(move || ask(pid));
@@ -122,6 +138,36 @@ fn a_drain_calls_an_upgrade_off() {
     assert_eq!(versions.first.wait().code(), Some(0));
     let pid = fs::read_to_string(started).unwrap().trim().parse().unwrap();
     until("the next version goes on", || !lives(pid));
+}
+
+#[test]
+fn a_drain_calls_an_upgrade_off() {
+    for before in ["", "trap '' TERM;"] {
+        let mut versions = Versions::serve(&[]);
+        let started = versions.directory.path().join("started");
+        let script = format!(
+            "{before} echo $$ > {}.new; mv {0}.new {0}; exec sleep 600",
+            started.display()
+        );
+        versions.replace_by(&script);
+        assert_nothing_is_left(&mut versions, &started);
+    }
+}
+
+#[test]
+fn a_drain_calls_an_upgrade_off_whose_application_hangs() {
+    let directory = tempfile::tempdir().unwrap();
+    let (app, started) = (
+        directory.path().join("app.psgi"),
+        directory.path().join("started"),
+    );
+    fs::write(&app, "sub { [200, [], ['one']] }").unwrap();
+    let mut versions = Versions::serve_in(directory, &["app.psgi"]);
+    assert!(versions.get("/").ends_with("one"));
+    let hangs = "open my $file, '>', 'started.new'; print $file $$; close $file;
+        rename 'started.new', 'started'; sleep 600; sub {}";
+    fs::write(&app, hangs).unwrap();
+    assert_nothing_is_left(&mut versions, &started);
 }
 
 #[test]

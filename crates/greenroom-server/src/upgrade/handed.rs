@@ -192,7 +192,7 @@ mod tests {
 
     #[test]
     fn equal_addresses_are_told_apart_by_what_they_speak_and_by_their_order() {
-        let any: Address = "127.0.0.1:0".parse().unwrap();
+        let any: Address = "127.0.0.1:0".parse().expect("it is one");
         let named = Named::all(&[
             (any.clone(), Speaks::Default),
             (any.clone(), Speaks::Plain),

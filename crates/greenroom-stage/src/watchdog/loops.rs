@@ -19,8 +19,8 @@ const WORKER: usize = 0;
 
 static LOOPS: Mutex<Vec<Weak<LoopSlot>>> = Mutex::new(Vec::new());
 
-/// A loop that the watchdog watches, until this is dropped. The server that runs the loop reports
-/// its state here, on its thread; each report is one store.
+/// A loop that the watchdog watches, until it [ends](Self::ends) or this is dropped. The server
+/// that runs the loop reports its state here, on its thread; each report is one store.
 ///
 /// A turn that neither waits for the system nor polls a placed route must come to an end: a loop
 /// that goes on with the same for over 10 ms ([`STALL`](crate::STALL)) is warned of, at most once a
@@ -104,6 +104,12 @@ impl WatchedLoop {
     pub fn task_begins(&self, spawned_at: &'static Location<'static>) {
         self.slot.spawned_at.store(Some(spawned_at));
         self.slot.report(Doing::Other, Ordering::Relaxed);
+    }
+
+    /// Reports that the loop has ended: it is watched no longer, and what it counted stays.
+    pub fn ends(&self) {
+        let own = Arc::downgrade(&self.slot);
+        LOOPS.lock().retain(|known| !known.ptr_eq(&own));
     }
 
     /// Returns how often the loop made no progress for over 10 ms.
@@ -265,6 +271,20 @@ mod tests {
             assert!(watched.slot.is_parked());
             watched.unparks();
             assert!(watched.slot.progress().is_some());
+        });
+    }
+
+    #[test]
+    fn a_loop_that_has_ended_is_not_watched_any_more() {
+        within_a_loop(|watched| {
+            let is_watched = || {
+                super::watched()
+                    .iter()
+                    .any(|slot| Arc::ptr_eq(slot, &watched.slot))
+            };
+            assert!(is_watched());
+            watched.ends();
+            assert!(!is_watched());
         });
     }
 

@@ -53,6 +53,7 @@ struct Shared {
 
 #[derive(Clone)]
 struct Action {
+    label: Option<&'static str>,
     about: &'static str,
     /// The name of the value that it takes, if it takes one.
     takes: Option<&'static str>,
@@ -64,6 +65,7 @@ struct Action {
 /// An action, as the page shows it.
 pub(super) struct ActionShown {
     pub(super) name: &'static str,
+    pub(super) label: String,
     pub(super) about: &'static str,
     pub(super) takes: Option<&'static str>,
 }
@@ -120,6 +122,14 @@ impl AdminActions {
         self.insert(name, about, Some(takes), move |value| Box::pin(run(value)));
     }
 
+    /// Sets the label that the page shows for an action that was added. By default it is the name,
+    /// with a capital letter, and spaces for hyphens: `Empty cache` for `empty-cache`.
+    pub fn label(&self, name: &str, label: &'static str) {
+        if let Some(action) = self.0.actions.lock().get_mut(name) {
+            action.label = Some(label);
+        }
+    }
+
     fn insert(
         &self,
         name: &'static str,
@@ -128,6 +138,7 @@ impl AdminActions {
         run: impl Fn(String) -> Running + Send + Sync + 'static,
     ) {
         let action = Action {
+            label: None,
             about,
             takes,
             run: Arc::new(run),
@@ -140,6 +151,7 @@ impl AdminActions {
         let actions = self.0.actions.lock();
         let shown = actions.iter().map(|(name, action)| ActionShown {
             name,
+            label: action.label.map_or_else(|| label_of(name), str::to_owned),
             about: action.about,
             takes: action.takes,
         });
@@ -182,6 +194,14 @@ impl AdminActions {
             Err(_) => Taken::GoesOn,
         }
     }
+}
+
+/// Returns the label of an action that was given none.
+fn label_of(name: &str) -> String {
+    let spaced = name.replace('-', " ");
+    let mut letters = spaced.chars();
+    let first = letters.next().map(|first| first.to_ascii_uppercase());
+    first.into_iter().chain(letters).collect()
 }
 
 impl fmt::Debug for AdminActions {

@@ -81,11 +81,18 @@ async fn a_program_has_actions_of_its_own() {
         });
         server.serve_admin();
         let admin = server.admin_address().unwrap().to_string();
+        actions.add("empty-cache", "Empties", || async { Ok(String::new()) });
+        actions.label("add", "Add a number");
         let page = fetch(format!("http://{admin}/")).await.1;
-        assert!(
-            page.contains("Adds a number") && page.contains("drain"),
-            "{page}"
-        );
+        for (name, label) in [
+            ("add", "Add a number"),
+            ("drain", "Drain"),
+            ("empty-cache", "Empty cache"),
+        ] {
+            let button = format!("formaction=\"/greenroom/actions/{name}\">{label}</button>");
+            assert!(page.contains(&button), "{page}");
+        }
+        assert!(page.contains("Adds a number"), "{page}");
         for (value, status, said) in [("2", 200, "the sum is 2"), ("x", 500, "no number")] {
             let response = post(&admin, "add", &format!("value={value}")).await;
             assert!(

@@ -100,7 +100,7 @@ try {
   // A level by the form, and back.
   await page.getByLabel("Token").fill("an-operator's-token");
   await page.getByLabel("Level").fill("warn");
-  await page.getByRole("button", { name: "log-level" }).click();
+  await page.getByRole("button", { name: "Set the log's level" }).click();
   await page.getByText("the level of the log is warn").waitFor();
   await expectAccessible(page, "outcome");
   await page.getByRole("link", { name: "Back to the page" }).click();
