@@ -6,6 +6,8 @@ mod completions;
 pub mod demo;
 mod exit;
 mod logging;
+#[cfg(feature = "otlp")]
+mod otlp;
 mod pid;
 mod serve;
 mod sites;

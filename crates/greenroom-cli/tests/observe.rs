@@ -1,5 +1,5 @@
-//! The sight that operators have of a server: metrics, with the dashboard and the alerts of
-//! `packaging/observability` on a real Prometheus.
+//! The sight that operators have of a server: logs, traces, and metrics with the dashboard and the
+//! alerts of `packaging/observability` on a real Prometheus.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -18,3 +18,5 @@ mod prometheus;
 mod site;
 #[path = "observe/telling.rs"]
 mod telling;
+#[path = "observe/traces.rs"]
+mod traces;

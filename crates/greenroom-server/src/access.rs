@@ -1,5 +1,5 @@
-//! Telling operators of each request: the access log, the slow log, the request's id, and
-//! the field `Server-Timing`.
+//! Telling operators of each request: the access log, the slow log, the request's id, the
+//! field `Server-Timing`, and traces.
 
 mod ids;
 mod line;
@@ -7,6 +7,8 @@ mod sampling;
 mod server_timing;
 mod setters;
 mod slow;
+mod trace;
+mod tracing;
 
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -26,6 +28,9 @@ pub(crate) use line::log_rejection;
 use sampling::Sampling;
 pub use server_timing::ServerTiming;
 use slow::SlowLines;
+pub use trace::{TRACE_STATE_BYTES_MAX, TRACE_STATE_MEMBERS_MAX, TraceContext};
+pub use tracing::{FinishedRequest, RequestObserver, TRACED_TEXT_BYTES_MAX};
+use tracing::{Traced, Tracing};
 
 /// Settings of what a server tells of its requests.
 #[derive(Clone, Debug)]
@@ -36,6 +41,7 @@ pub(crate) struct Telling {
     pub(crate) request_ids: bool,
     pub(crate) slow_log: Option<Duration>,
     pub(crate) server_timing: ServerTiming,
+    pub(crate) tracing: Option<Tracing>,
 }
 
 impl Default for Telling {
@@ -46,6 +52,7 @@ impl Default for Telling {
             request_ids: false,
             slow_log: None,
             server_timing: ServerTiming::Off,
+            tracing: None,
         }
     }
 }
@@ -53,6 +60,11 @@ impl Default for Telling {
 impl Telling {
     /// Returns `true` if somebody may want to know where the time of a request goes.
     pub(crate) fn is_timed(&self) -> bool {
+        self.tells_times() || self.tracing.is_some()
+    }
+
+    /// Returns `true` if that is to be told of every request.
+    fn tells_times(&self) -> bool {
         self.slow_log.is_some() || self.server_timing != ServerTiming::Off
     }
 
@@ -84,6 +96,8 @@ pub(crate) struct Logged {
     says_times: bool,
     line: line::Wanted,
     slow: Option<(Duration, Rc<SlowLines>)>,
+    /// There if its trace is sampled.
+    traced: Option<Traced>,
 }
 
 impl Logged {
@@ -93,7 +107,7 @@ impl Logged {
         request: &mut Request<B>,
         sender: Sender,
         (settings, teller): (&Settings, &Teller),
-        head: Duration,
+        (head, is_tls): (Duration, bool),
     ) -> Option<Box<Self>> {
         let telling = &settings.telling;
         if telling.is_off() {
@@ -102,7 +116,10 @@ impl Logged {
         let id = telling
             .request_ids
             .then(|| teller.ids.give(request, sender));
-        let timing = telling.is_timed().then(|| Timing::begin(head));
+        let tracing = telling.tracing.as_ref();
+        let traced = tracing.and_then(|tracing| tracing.begin(request, teller, is_tls));
+        let is_timed = telling.tells_times() || traced.is_some();
+        let timing = is_timed.then(|| Timing::begin(head));
         if let Some(timing) = &timing {
             request.extensions_mut().insert(timing.clone());
         }
@@ -118,6 +135,7 @@ impl Logged {
             says_times: telling.server_timing.is_for(sender, headers),
             line: teller.sampling.next(telling),
             slow: slow.map(|least| (least, Rc::clone(&teller.slow))),
+            traced,
         }))
     }
 
@@ -184,10 +202,15 @@ pub(crate) fn end(about: &mut About, peer: Option<SocketAddr>) {
     let Some(logged) = &about.logged else {
         return;
     };
-    if let (Some(timing), Some((least, lines))) = (&logged.timing, &logged.slow) {
+    if let Some(timing) = &logged.timing {
         let times = timing.times();
-        if times.total >= *least {
+        if let Some((least, lines)) = &logged.slow
+            && times.total >= *least
+        {
             slow::log(about, logged, &times, lines, peer);
+        }
+        if let Some(traced) = &logged.traced {
+            traced.end(about, logged, times, peer);
         }
     }
     line::log(about, logged, peer);

@@ -44,7 +44,10 @@ mod threads;
 mod tls;
 mod upgrade;
 
-pub use access::{REQUEST_ID_BYTES_MAX, RequestId, ServerTiming};
+pub use access::{
+    FinishedRequest, REQUEST_ID_BYTES_MAX, RequestId, RequestObserver, ServerTiming,
+    TRACE_STATE_BYTES_MAX, TRACE_STATE_MEMBERS_MAX, TRACED_TEXT_BYTES_MAX, TraceContext,
+};
 pub use address::{Address, AddressError};
 pub use app::{App, BoxError, ConnectionInfo, LoopWatch, SharedService};
 pub use body::{BodyError, BodyPace, RequestBody};

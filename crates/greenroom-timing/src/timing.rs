@@ -23,6 +23,9 @@ struct Record {
     worker_queue: AtomicU64,
     worker: AtomicU64,
     responded: AtomicU64,
+    first_thread: AtomicU64,
+    worker_began: AtomicU64,
+    worker_ended: AtomicU64,
     stage: OnceLock<Box<str>>,
     worker_pid: AtomicU32,
 }
@@ -47,6 +50,12 @@ pub struct Times {
     pub worker: Duration,
     /// From the end of the head to the response, if there is one.
     pub response: Option<Duration>,
+    /// From the end of the head to the first thread of a stage, if it had one.
+    pub first_thread: Option<Duration>,
+    /// From the end of the head to the first worker's having the request, if one had it.
+    pub worker_began: Option<Duration>,
+    /// From the end of the head to the last worker's response, or loss.
+    pub worker_ended: Option<Duration>,
     /// From the first byte of the head until now.
     pub total: Duration,
     /// The stage that it ran on last.
@@ -70,6 +79,9 @@ impl Timing {
             worker_queue: AtomicU64::new(0),
             worker: AtomicU64::new(0),
             responded: AtomicU64::new(0),
+            first_thread: AtomicU64::new(0),
+            worker_began: AtomicU64::new(0),
+            worker_ended: AtomicU64::new(0),
             stage: OnceLock::new(),
             worker_pid: AtomicU32::new(0),
         }))
@@ -94,6 +106,7 @@ impl Timing {
     /// Adds a wait for a thread of this stage.
     pub fn queued(&self, stage: &str, wait: Duration) {
         add(&self.0.queue, wait);
+        first(&self.0.first_thread, self.0.began.elapsed());
         self.0.stage.get_or_init(|| stage.into());
     }
 
@@ -105,6 +118,11 @@ impl Timing {
     /// Adds a worker's time until its response, or until it was lost.
     pub fn worked(&self, pid: u32, time: Duration) {
         add(&self.0.worker, time);
+        let now = self.0.began.elapsed();
+        first(&self.0.worker_began, now.saturating_sub(time));
+        self.0
+            .worker_ended
+            .store(nanos(now).max(1), Ordering::Relaxed);
         self.0.worker_pid.store(pid, Ordering::Relaxed);
     }
 
@@ -116,10 +134,7 @@ impl Timing {
 
     /// The response begins; the first time counts.
     pub fn responded(&self) {
-        if self.0.responded.load(Ordering::Relaxed) == 0 {
-            let time = nanos(self.0.began.elapsed()).max(1);
-            self.0.responded.store(time, Ordering::Relaxed);
-        }
+        first(&self.0.responded, self.0.began.elapsed());
     }
 
     /// Returns the record until now.
@@ -127,6 +142,7 @@ impl Timing {
     pub fn times(&self) -> Times {
         let record = &*self.0;
         let of = |time: &AtomicU64| Duration::from_nanos(time.load(Ordering::Relaxed));
+        let moment = |time| Some(of(time)).filter(|time| !time.is_zero());
         let worker_pid = record.worker_pid.load(Ordering::Relaxed);
         Times {
             head: record.head,
@@ -136,7 +152,10 @@ impl Timing {
             polls: record.polls.load(Ordering::Relaxed),
             worker_queue: of(&record.worker_queue),
             worker: of(&record.worker),
-            response: Some(of(&record.responded)).filter(|time| !time.is_zero()),
+            response: moment(&record.responded),
+            first_thread: moment(&record.first_thread),
+            worker_began: moment(&record.worker_began),
+            worker_ended: moment(&record.worker_ended),
             total: record.head + record.began.elapsed(),
             stage: record.stage.get().cloned(),
             worker_pid: Some(worker_pid).filter(|pid| *pid > 0),
@@ -167,6 +186,13 @@ impl Times {
 
 fn add(sum: &AtomicU64, time: Duration) {
     sum.fetch_add(nanos(time), Ordering::Relaxed);
+}
+
+/// Stores a moment unless there is one. Zero stands for none.
+fn first(moment: &AtomicU64, time: Duration) {
+    if moment.load(Ordering::Relaxed) == 0 {
+        moment.store(nanos(time).max(1), Ordering::Relaxed);
+    }
 }
 
 fn nanos(time: Duration) -> u64 {
@@ -221,5 +247,7 @@ mod tests {
         assert_eq!(times.stage.as_deref(), Some("reports"));
         assert!(first.is_some() && times.response == first);
         assert!(times.body <= times.total);
+        assert!(times.first_thread.is_some() && times.first_thread <= times.response);
+        assert!(times.worker_began.is_some() && times.worker_began <= times.worker_ended);
     }
 }

@@ -10,6 +10,7 @@
 //! | `python`            | Python 3: HTTP clients, a mail sink         | `pins/python.txt` |
 //! | `node`              | undici, playwright-core and axe-core        | `node.rs` |
 //! | `pebble`            | Pebble, an ACME authority with DNS, by Go   | `pins/pebble/` |
+//! | `otelcol`           | the OpenTelemetry Collector, built by Go    | `pins/otelcol/` |
 //! | `autobahn`          | Python 2.7: Autobahn's test suite           | `pins/autobahn.txt` |
 //! | `kubernetes`        | the check of manifests, for packages only   | `pins/kubernetes.txt` |
 //! | `mdbook`, `cargo-*` | makers of book and packages, by cargo       | `cargo.rs` |
@@ -23,6 +24,7 @@ mod cargo;
 mod ferretdb;
 mod h2spec;
 mod node;
+mod otelcol;
 mod pebble;
 mod process;
 mod python;
@@ -72,7 +74,7 @@ const PEBBLE: Step = Step {
 };
 
 /// The steps, in the order in which they depend on each other.
-const STEPS: [Step; 7] = [
+const STEPS: [Step; 8] = [
     Step {
         name: "apt",
         run: apt::install,
@@ -86,6 +88,10 @@ const STEPS: [Step; 7] = [
         run: ferretdb::install,
     },
     PEBBLE,
+    Step {
+        name: "otelcol",
+        run: otelcol::install,
+    },
     Step {
         name: "python",
         run: python::install,

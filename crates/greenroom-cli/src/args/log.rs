@@ -157,7 +157,7 @@ impl From<ServerTimingFor> for ServerTiming {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sample(pub(crate) NonZeroU32);
 
-/// The largest N of --access-log-sample.
+/// The largest N of a sample.
 const SAMPLE_MAX: u32 = 1_000_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -173,7 +173,7 @@ pub(crate) enum AccessLogFormat {
 }
 
 /// Parses a share of the requests.
-fn sample(text: &str) -> Result<Sample, String> {
+pub(super) fn sample(text: &str) -> Result<Sample, String> {
     let of = text.strip_prefix("1/").and_then(|of| of.parse().ok());
     let of = of.filter(|of: &NonZeroU32| of.get() <= SAMPLE_MAX);
     of.map(Sample)

@@ -9,6 +9,8 @@ mod listen;
 mod log;
 #[cfg(test)]
 mod man;
+#[cfg(feature = "otlp")]
+mod otlp;
 #[cfg(test)]
 mod page;
 #[cfg(test)]
@@ -34,6 +36,8 @@ use clap_complete::Shell;
 use greenroom_sites::{Entry, File};
 
 pub(crate) use log::{AccessLogFormat, LogArgs, LogFormat, filter as log_filter};
+#[cfg(feature = "otlp")]
+pub(crate) use otlp::OtlpArgs;
 pub(crate) use process::ProcessArgs;
 pub(crate) use psgi::Gateways;
 pub(crate) use serve::ServeArgs;

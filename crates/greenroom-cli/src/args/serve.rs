@@ -8,6 +8,8 @@ use greenroom::{Address, ForwardedHeader, Limits, TrustedProxies, TrustedProxy};
 use super::demo::DemoArgs;
 use super::listen::ListenArgs;
 use super::log::LogArgs;
+#[cfg(feature = "otlp")]
+use super::otlp::OtlpArgs;
 use super::process::ProcessArgs;
 use super::psgi::{Gateways, PsgiArgs};
 use super::settings::SettingArgs;
@@ -145,6 +147,10 @@ pub(crate) struct ServeArgs {
 
     #[command(flatten)]
     pub(crate) log: LogArgs,
+
+    #[cfg(feature = "otlp")]
+    #[command(flatten)]
+    pub(crate) otlp: OtlpArgs,
 
     #[command(flatten)]
     pub(crate) process: ProcessArgs,

@@ -27,6 +27,8 @@ use greenroom_sites::File;
 use crate::args::ServeArgs;
 use crate::demo::{self, Demo};
 use crate::logging::{Levels, Logging, before_threads};
+#[cfg(feature = "otlp")]
+use crate::otlp::Traces;
 use ending::Ended;
 pub(crate) use identity::Identity;
 use prepare::{Secured, prepare};
@@ -44,13 +46,26 @@ pub(crate) fn run(args: &ServeArgs, file: Option<File>) -> ExitCode {
     };
     let logging = Logging::start(&args.log, prepared.logs);
     let _pid_file = prepared.pid_file;
-    match serve(
+    #[cfg(feature = "otlp")]
+    let sending = match prepared.traces.map(Traces::start).transpose() {
+        Ok(sending) => sending,
+        Err(error) => {
+            tell_version_before(&format!("{error:#}"));
+            return ending::explain(&error);
+        }
+    };
+    let served = serve(
         args,
         file,
         prepared.server,
         prepared.secured,
         &logging.levels,
-    ) {
+    );
+    #[cfg(feature = "otlp")]
+    if let Some(sending) = sending {
+        sending.finish();
+    }
+    match served {
         Ok(ended) => ending::report(&ended),
         Err(error) => {
             tell_version_before(&ending::whole(&error));

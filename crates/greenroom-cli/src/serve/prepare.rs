@@ -15,6 +15,8 @@ use super::inherited;
 use super::pid_file::PidFile;
 use crate::args::ServeArgs;
 use crate::logging::LogFiles;
+#[cfg(feature = "otlp")]
+use crate::otlp::Traces;
 
 const LISTEN: &str = "the sockets to listen on were passed on, in SERVER_STARTER_PORT or \
     LISTEN_FDS, and take the place of --listen, --host and --port: leave these out, or clear the \
@@ -28,6 +30,9 @@ pub(super) struct Prepared {
     pub(super) secured: Secured,
     pub(super) pid_file: Option<PidFile>,
     pub(super) logs: LogFiles,
+    /// There if spans are sent.
+    #[cfg(feature = "otlp")]
+    pub(super) traces: Option<Traces>,
 }
 
 /// The certificates.
@@ -55,7 +60,16 @@ pub(super) fn prepare(args: &ServeArgs, file: Option<&File>) -> anyhow::Result<P
     ensure!(inherited.is_empty() || !args.listen.is_said, LISTEN);
     let identity = Identity::find(&args.process)?;
     let secured = secure(args, file, identity.as_ref())?;
-    let server = bind(args, inherited, &secured, identity.as_ref(), &upgrades)?;
+    let builder = tell(args, Server::builder());
+    #[cfg(feature = "otlp")]
+    let traces = Traces::new(&args.otlp);
+    #[cfg(feature = "otlp")]
+    let builder = match &traces {
+        Some(traces) => traces.observe(&args.otlp, builder),
+        None => builder,
+    };
+    let builder = builder.upgrades(&upgrades);
+    let server = bind(args, builder, inherited, &secured, identity.as_ref())?;
     let prepared = Prepared {
         server,
         secured,
@@ -66,6 +80,8 @@ pub(super) fn prepare(args: &ServeArgs, file: Option<&File>) -> anyhow::Result<P
             .map(|path| PidFile::create(path, &upgrades))
             .transpose()?,
         logs: LogFiles::open(&args.log, identity.as_ref())?,
+        #[cfg(feature = "otlp")]
+        traces,
     };
     if let Some(identity) = identity {
         identity.assume()?;
@@ -98,10 +114,10 @@ fn secure(
 
 fn bind(
     args: &ServeArgs,
+    builder: ServerBuilder,
     inherited: Vec<InheritedSocket>,
     secured: &Secured,
     owner: Option<&Identity>,
-    upgrades: &Upgrades,
 ) -> anyhow::Result<Server> {
     let addresses = match (inherited.is_empty(), args.is_everywhere()) {
         (true, true) => vec![everywhere(HTTPS_PORT)],
@@ -112,8 +128,7 @@ fn bind(
     if args.is_everywhere() && redirecting.is_empty() {
         redirecting.push(everywhere(HTTP_PORT));
     }
-    let mut builder = tell(args, Server::builder())
-        .upgrades(upgrades)
+    let mut builder = builder
         .limits(args.limits.0.clone())
         .trusted_proxies(args.trusted_proxies());
     if let Some(tls) = &secured.tls {

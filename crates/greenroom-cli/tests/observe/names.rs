@@ -46,7 +46,9 @@ fn in_code(directory: &Path, names: &mut BTreeSet<String>) {
             let literals = text.split('"');
             let is_name = |word: &&str| {
                 let mut parts = word.split('_');
-                let areas = ["loop", "route", "stage", "psgi", "proxy", "actor", "bus"];
+                let areas = [
+                    "loop", "route", "stage", "psgi", "proxy", "actor", "bus", "trace",
+                ];
                 parts.next() == Some("greenroom")
                     && parts.next().is_some_and(|area| areas.contains(&area))
                     && parts.next().is_some()

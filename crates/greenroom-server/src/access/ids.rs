@@ -56,10 +56,24 @@ impl Ids {
         id
     }
 
-    fn new_id(&self) -> HeaderValue {
+    /// Returns an id of a trace: 16 bytes.
+    pub(super) fn trace_id(&self) -> u128 {
+        (u128::from(self.of_loop) << 64) | u128::from(self.span_id())
+    }
+
+    /// Returns an id of a span: 8 bytes, not all of them zero.
+    pub(super) fn span_id(&self) -> u64 {
+        self.draw().max(1)
+    }
+
+    fn draw(&self) -> u64 {
         let next = self.next.get().wrapping_add(1);
         self.next.set(next);
-        let id = format!("{:016x}{:016x}", self.of_loop, mixed(next));
+        mixed(next)
+    }
+
+    fn new_id(&self) -> HeaderValue {
+        let id = format!("{:016x}{:016x}", self.of_loop, self.draw());
         HeaderValue::try_from(id).expect("hexadecimal digits are allowed")
     }
 }

@@ -14,11 +14,16 @@ impl Sampling {
             return Wanted::No;
         }
         let sample = telling.access_log_sample;
-        if sample <= 1 || self.draw().is_multiple_of(u64::from(sample)) {
+        if self.is_drawn(sample) {
             Wanted::Yes(sample)
         } else {
             Wanted::IfTelling
         }
+    }
+
+    /// Draws one of so many.
+    pub(super) fn is_drawn(&self, one_of: u32) -> bool {
+        one_of <= 1 || self.draw().is_multiple_of(u64::from(one_of))
     }
 
     /// Draws a number by splitmix64 (Steele, Lea, Flood: Fast splittable pseudorandom number

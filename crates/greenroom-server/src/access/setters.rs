@@ -1,7 +1,8 @@
 use std::num::NonZeroU32;
+use std::sync::Arc;
 use std::time::Duration;
 
-use super::ServerTiming;
+use super::{RequestObserver, ServerTiming, Tracing};
 use crate::ServerBuilder;
 
 /// Settings of what is told of requests.
@@ -55,6 +56,22 @@ impl ServerBuilder {
     #[must_use]
     pub fn server_timing(mut self, which: ServerTiming) -> Self {
         self.settings.telling.server_timing = which;
+        self
+    }
+
+    /// Traces requests: tells the observer of each whose trace is sampled when it is over, with
+    /// where its time went, and gives every request a [`TraceContext`](crate::TraceContext), in the
+    /// fields `traceparent` and `tracestate` that the application sees, and in its extensions. A
+    /// request that came with a `traceparent` belongs to that trace and is sampled if it says so;
+    /// of the others, one of so many is, drawn by chance. Default: off, and the fields are passed
+    /// on as they come.
+    #[must_use]
+    pub fn trace_requests(
+        mut self,
+        one_of: NonZeroU32,
+        observer: impl RequestObserver + 'static,
+    ) -> Self {
+        self.settings.telling.tracing = Some(Tracing::new(one_of, Arc::new(observer)));
         self
     }
 

@@ -164,7 +164,9 @@ impl<A: App> Connection<A> {
     pub(super) fn tell(&mut self, request: &mut Request<()>) -> Option<Box<Logged>> {
         let head = self.head_since.take().map(|since| since.elapsed());
         let telling = (&*self.home.settings, &self.home.teller);
-        Logged::begin(request, self.sender, telling, head.unwrap_or_default())
+        let head = head.unwrap_or_default();
+        let is_tls = self.socket.is_tls();
+        Logged::begin(request, self.sender, telling, (head, is_tls))
     }
 
     /// Begins to count a request, if requests are counted.

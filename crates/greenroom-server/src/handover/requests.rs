@@ -121,7 +121,7 @@ impl<A: App> Requests<A> {
             client,
             metered: requests
                 .map(|requests| requests.begin(&method, request.version(), self.is_tls)),
-            logged: Logged::begin(request, self.sender, telling, Duration::ZERO),
+            logged: Logged::begin(request, self.sender, telling, (Duration::ZERO, self.is_tls)),
             ..About::new(method, target_of(request.uri()), self.home.now())
         }
     }

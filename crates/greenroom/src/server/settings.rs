@@ -79,6 +79,18 @@ macro_rules! setters {
             self
         }
 
+        /// Traces requests, one of so many unless they came with a `traceparent`, and tells the
+        /// observer of each that is over: see
+        /// [`greenroom_server::ServerBuilder::trace_requests`]. Default: off.
+        pub fn trace_requests(
+            mut self,
+            one_of: std::num::NonZeroU32,
+            observer: impl $crate::RequestObserver + 'static,
+        ) -> Self {
+            self.settings.server = self.settings.server.trace_requests(one_of, observer);
+            self
+        }
+
         /// Counts requests and their durations by route, method and status, for
         /// [`RequestMetrics::now`](crate::RequestMetrics::now) and for `install_metrics` to show.
         /// Default: off; with an admin server on.

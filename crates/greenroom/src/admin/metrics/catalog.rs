@@ -244,6 +244,11 @@ pub const METRICS: &[Metric] = &[
         "Gaps after a reconnection, one for each subscription",
     ),
     counter("greenroom_bus_connections_lost_total", BUS, "Connections to Redis that were lost"),
+    counter("greenroom_trace_spans_sent_total", &[], "Spans that the collector has taken"),
+    counter(
+        "greenroom_trace_spans_dropped_total", &["reason"],
+        "Spans that were lost: queue_full, export",
+    ),
     counter("process_cpu_seconds_total", &[], "Processor time, of user and system"),
     gauge("process_threads", &[], "Threads of the process"),
     gauge("process_virtual_memory_bytes", &[], "Virtual memory"),
