@@ -11,8 +11,8 @@ use super::serve::ServeArgs;
 use super::{demo, is_said, psgi, sites, stage};
 
 const DAEMONIZE: &str = "-D (--daemonize) is not offered: a service manager does better. \
-    With systemd, Type=exec runs `greenroom serve app.psgi` in the foreground, restarts it and \
-    keeps its log, and ExecReload=kill -HUP $MAINPID reloads the application";
+    With systemd, Type=notify runs `greenroom serve app.psgi` in the foreground, restarts it and \
+    keeps its log, and ExecReload=greenroom upgrade $MAINPID exchanges it";
 
 const LISTEN: &str = "--port and --host name the one address to listen on, \
     --listen names addresses too: give either";

@@ -24,7 +24,7 @@ Units:
 
 Signals:
   SIGTERM or SIGINT drains: no new connections, what is under way is finished
-  a second one cuts off what is still under way
+  a second one cuts off what is still under way; under start_server, SIGINT alone does
   SIGHUP, with a PSGI application, starts its new code, and lets the old finish what it began;
   with a file of sites it takes over the new file, as a whole or not at all;
   with TLS it reads the certificates again
@@ -33,8 +33,8 @@ Signals:
   SIGUSR1 opens the files of --access-log and --error-log anew, after they were moved away
 
 Service managers:
-  it stays in the foreground, and there is no -D: with systemd, Type=exec keeps it running,
-  ExecReload=kill -HUP $MAINPID reloads a PSGI application, and KillMode=mixed lets workers finish
+  it stays in the foreground, and there is no -D: with systemd, Type=notify keeps it running,
+  ExecReload=greenroom upgrade $MAINPID exchanges it, and KillMode=mixed lets workers finish
   sockets that systemd (LISTEN_FDS) or Perl's start_server (SERVER_STARTER_PORT) pass on are served
 
 Examples:

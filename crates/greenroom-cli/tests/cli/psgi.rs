@@ -26,7 +26,7 @@ fn help_of_serve_tells_of_psgi_applications() {
         "--mount",
         "--status-listen",
         "SIGHUP",
-        "Type=exec",
+        "Type=notify",
     ] {
         assert!(help.contains(text), "{text}");
     }
