@@ -11,7 +11,6 @@ mod authority;
 mod connections;
 #[path = "upgrade/failing.rs"]
 mod failing;
-#[allow(dead_code, reason = "these tests use a part of it")]
 mod outside;
 #[path = "upgrade/process.rs"]
 mod process;
