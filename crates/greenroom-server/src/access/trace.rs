@@ -161,7 +161,7 @@ mod tests {
 
     const PARENT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 
-    fn headers(name: HeaderName, values: &[&str]) -> HeaderMap {
+    fn headers(name: &HeaderName, values: &[&str]) -> HeaderMap {
         let values = values.iter().map(|value| {
             let value = HeaderValue::try_from(*value).expect("a value");
             (name.clone(), value)
@@ -209,13 +209,13 @@ mod tests {
         ] {
             assert_eq!(Parent::parse(malformed), None, "{malformed}");
         }
-        assert!(Parent::read(&headers(TRACEPARENT, &[PARENT])).is_some());
-        assert_eq!(Parent::read(&headers(TRACEPARENT, &[PARENT, PARENT])), None);
+        assert!(Parent::read(&headers(&TRACEPARENT, &[PARENT])).is_some());
+        assert_eq!(Parent::read(&headers(&TRACEPARENT, &[PARENT, PARENT])), None);
     }
 
     #[test]
     fn trace_context_3_3_a_state_is_passed_on_if_it_is_well_formed() {
-        let read = |values: &[&str]| state(&headers(TRACESTATE, values));
+        let read = |values: &[&str]| state(&headers(&TRACESTATE, values));
         let long = format!("a={}", "b".repeat(256));
         let members = |count| (0..count).map(|n| format!("k{n}=v")).collect::<Vec<_>>();
         for (values, expected) in [
