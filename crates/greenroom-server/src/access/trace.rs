@@ -2,7 +2,7 @@
 
 use http::header::{HeaderMap, HeaderName, HeaderValue};
 
-/// The longest `tracestate` that is passed on, in bytes: the least that W3C's Trace Context, 3.3.1.5
+/// The longest `tracestate` that is passed on, in bytes: the least that Trace Context, 3.3.1.5,
 /// asks for. A longer one is left out as a whole.
 pub const TRACE_STATE_BYTES_MAX: usize = 512;
 /// The most members of a `tracestate` that is passed on (W3C, Trace Context, 3.3.1.1).

@@ -31,7 +31,7 @@ pub struct FinishedRequest {
     pub trace: TraceContext,
     /// The time at which the first byte of its head came.
     pub began: SystemTime,
-    /// Where its time went.
+    /// The parts of its time.
     pub times: Times,
     /// Its method.
     pub method: Method,
@@ -49,7 +49,7 @@ pub struct FinishedRequest {
     pub version: Version,
     /// `true` if it came over TLS.
     pub is_tls: bool,
-    /// Who is connected; `None` for a Unix socket.
+    /// The address that is connected; `None` for a Unix socket.
     pub peer: Option<SocketAddr>,
     /// The client: whom a trusted proxy has named, else who is connected.
     pub client: Option<IpAddr>,
@@ -79,8 +79,8 @@ impl Tracing {
         Self { one_of, observer }
     }
 
-    /// Gives a request its place in a trace, in its fields and its extensions. Returns `None` if the
-    /// trace is not sampled.
+    /// Gives a request its place in a trace, in its fields and its extensions. Returns `None` if
+    /// the trace is not sampled.
     pub(super) fn begin<B>(
         &self,
         request: &mut Request<B>,
