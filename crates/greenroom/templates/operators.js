@@ -43,6 +43,8 @@ async function refresh() {
   const response = await fetch("/", { signal, cache: "no-store" });
   if (!response.ok) throw new Error(`status ${response.status}`);
   const next = parser.parseFromString(await response.text(), "text/html");
+  // Somebody may have pressed the button while the response was under way.
+  if (isPaused) return;
   for (const selector of ["#state", "nav", "main"]) {
     adopt(document.querySelector(selector), next.querySelector(selector));
   }
@@ -54,15 +56,19 @@ function say(text) {
   if (fresh.textContent !== text) fresh.textContent = text;
 }
 
+function sayUnlessPaused(text) {
+  if (!isPaused) say(text);
+}
+
 async function turn() {
   if (!isPaused && !document.hidden) {
     try {
       await refresh();
       document.body.classList.remove("stale");
-      say("Live: every two seconds.");
+      sayUnlessPaused("Live: every two seconds.");
     } catch (error) {
       document.body.classList.add("stale");
-      say("The server does not respond: these numbers are old. Trying again.");
+      sayUnlessPaused("The server does not respond: these numbers are old. Trying again.");
     }
   }
   setTimeout(turn, STEP_MILLIS);

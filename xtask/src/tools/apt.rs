@@ -1,6 +1,7 @@
 //! Programs and modules of the distribution. apt runs only if one of them is missing.
 
 use std::fmt::{self, Display, Formatter};
+use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
@@ -22,6 +23,8 @@ enum Sign {
     PythonModules(&'static str),
     /// A module that `perl` can load.
     PerlModule(&'static str),
+    /// A file, by its absolute path.
+    File(&'static str),
 }
 
 const fn programs(package: &'static str, names: &'static [&'static str]) -> Need {
@@ -55,6 +58,12 @@ const NEEDS: &[Need] = &[
     programs("iproute2", &["ip"]),
     programs("systemd", &["systemd-analyze"]),
     programs("chromium", &["chromium"]),
+    programs("firefox-esr", &["firefox-esr"]),
+    // Browsers need some font, and none of them depends on one.
+    Need {
+        package: "fonts-dejavu-core",
+        sign: Sign::File("/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf"),
+    },
     programs("perl", &["perl"]),
     programs("systemd", &["systemd-socket-activate"]),
     perl("libanyevent-perl", "AnyEvent"),
@@ -139,6 +148,7 @@ impl Sign {
             Self::PerlModule(module) => {
                 succeeds(Command::new("perl").args([&format!("-M{module}"), "-e1"]))
             }
+            Self::File(path) => Path::new(path).is_file(),
         }
     }
 }
@@ -149,6 +159,7 @@ impl Display for Sign {
             Self::Programs(names) => formatter.write_str(&names.join(" and ")),
             Self::PythonModules(modules) => write!(formatter, "python3 with {modules}"),
             Self::PerlModule(module) => write!(formatter, "perl with {module}"),
+            Self::File(path) => formatter.write_str(path),
         }
     }
 }

@@ -8,7 +8,7 @@
 //! | `bin`               | h2spec, built by Go                         | `pins/h2spec/` |
 //! | `ferretdb`          | `FerretDB`, built by Go                     | `pins/ferretdb/` |
 //! | `python`            | Python 3: HTTP clients, a mail sink         | `pins/python.txt` |
-//! | `node`              | undici, playwright-core and axe-core        | `node.rs` |
+//! | `node`              | undici, drivers of browsers, axe-core       | `pins/node/` |
 //! | `pebble`            | Pebble, an ACME authority with DNS, by Go   | `pins/pebble/` |
 //! | `otelcol`           | the OpenTelemetry Collector, built by Go    | `pins/otelcol/` |
 //! | `autobahn`          | Python 2.7: Autobahn's test suite           | `pins/autobahn.txt` |

@@ -1,6 +1,10 @@
-//! Modules of Node: undici, an HTTP client, playwright-core, which drives a browser, and axe-core,
-//! which looks at pages as screen readers do.
+//! Modules of Node: undici, an HTTP client; playwright-core and puppeteer-core, which drive the
+//! distribution's Chromium and Firefox; and axe-core, which looks at pages as screen readers do.
+//!
+//! Of undici and puppeteer-core they are the last series that Node 18 of Debian 12 can run. None
+//! brings a browser. The lock names no registry, so that any mirror will do.
 
+use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result};
@@ -9,29 +13,29 @@ use super::Outcome;
 use super::process::{bounded, run};
 use super::root::{Root, Tool};
 
-/// The last series that Node 18 of Debian 12 can run; it depends on nothing.
-const UNDICI: &str = "undici@6.29.1";
-
-/// It depends on nothing, and brings no browser: the distribution's Chromium is driven.
-const PLAYWRIGHT: &str = "playwright-core@1.65.0";
-
-/// It depends on nothing: one script, which runs in the page.
-const AXE: &str = "axe-core@4.14.1";
+const PACKAGE: &str = include_str!("pins/node/package.json");
+const LOCK: &str = include_str!("pins/node/package-lock.json");
+const PINS: &str = concat!(
+    include_str!("pins/node/package.json"),
+    include_str!("pins/node/package-lock.json")
+);
 
 pub(super) fn install(root: &Root) -> Result<Outcome> {
     let tool = Tool {
         directory: "node",
-        pins: &format!("{UNDICI} {PLAYWRIGHT} {AXE}"),
+        pins: PINS,
         program: "node_modules/undici/index.js",
     };
     root.unless_stamped(&tool, npm_install)
 }
 
 fn npm_install(directory: &Path) -> Result<()> {
+    for (name, text) in [("package.json", PACKAGE), ("package-lock.json", LOCK)] {
+        fs::write(directory.join(name), text).with_context(|| format!("cannot write {name}"))?;
+    }
     run(bounded("npm")
-        .args(["install", "--no-audit", "--no-fund", "--no-package-lock"])
+        .args(["ci", "--no-audit", "--no-fund", "--ignore-scripts"])
         .arg("--prefix")
-        .arg(directory)
-        .args([UNDICI, PLAYWRIGHT, AXE]))
-    .context("npm must install undici, playwright-core and axe-core for Node 18.17 or later")
+        .arg(directory))
+    .context("npm must install the modules of pins/node for Node 18.17 or later")
 }

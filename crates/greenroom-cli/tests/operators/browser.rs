@@ -1,15 +1,20 @@
-//! The page in Chromium. Its screenshots are left in `target/operators-page`.
+//! The page in Chromium and Firefox. Their screenshots are left in `target/operators-page`.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
 use crate::outside::http::{self, assert_hello};
 use crate::outside::tools;
+use crate::overload::Flood;
 use crate::{Operated, PATIENCE};
 
-const DEADLINE: Duration = Duration::from_mins(4);
+/// The time that a browser gets for all that it is asked; only a failing test takes so long.
+const DEADLINE: Duration = Duration::from_mins(8);
+
+/// Flags with which the demo refuses some of what [`use_it`] asks.
+const SHORT_OF_THREADS: &[&str] = &["--stage-threads", "2", "--queue-wait-max", "20ms"];
 
 /// Gives the server something to show: short and long requests, some of them refused, and an
 /// upstream that is not there.
@@ -30,6 +35,22 @@ fn use_it(operated: &Operated) {
     }
 }
 
+fn shots() -> PathBuf {
+    let shots = tools::path("../operators-page");
+    fs::create_dir_all(&shots).unwrap();
+    shots.canonicalize().unwrap()
+}
+
+fn module(path: &str) -> PathBuf {
+    tools::installed(&format!("node/node_modules/{path}"))
+        .canonicalize()
+        .unwrap()
+}
+
+fn program(name: &'static str) -> PathBuf {
+    Path::new("/usr/bin").join(tools::system(name))
+}
+
 #[test]
 fn chromium_shows_it_to_everybody() {
     let directory = tempfile::tempdir().unwrap();
@@ -44,22 +65,52 @@ fn chromium_shows_it_to_everybody() {
     )
     .unwrap();
     let token = token.display().to_string();
-    let flags = ["--stage-threads", "2", "--queue-wait-max", "20ms"];
-    let demo = Operated::start(&[&flags[..], &["--admin-token-file", &token]].concat());
+    let demo = Operated::start(&[SHORT_OF_THREADS, &["--admin-token-file", &token]].concat());
     use_it(&demo);
     let perl = Operated::start(&["--workers", "2", &app.display().to_string()]);
-    let shots = tools::path("../operators-page");
-    fs::create_dir_all(&shots).unwrap();
     let mut client = tools::bounded(tools::system("node"), DEADLINE);
-    let module = |path: &str| tools::installed(path).canonicalize().unwrap();
     client
         .arg(tools::script("operators/page.mjs"))
         .arg(format!("http://{}", demo.admin()))
         .arg(format!("http://{}", perl.admin()))
         .arg(format!("http://{}", demo.server.address()))
-        .arg(module("node/node_modules/playwright-core/index.mjs"))
-        .arg(module("node/node_modules/axe-core/axe.min.js"))
-        .arg(Path::new("/usr/bin").join(tools::system("chromium")))
-        .arg(shots.canonicalize().unwrap());
+        .arg(module("playwright-core/index.mjs"))
+        .arg(module("axe-core/axe.min.js"))
+        .arg(program("chromium"))
+        .arg(shots());
     tools::run(&mut client).expect_success("Chromium");
+}
+
+/// Has Firefox look at the page. Its screenshots' names begin with `name`.
+fn show_in_firefox(demo: &Operated, name: &str) {
+    // For its profile and caches, which are removed whatever happens.
+    let home = tempfile::tempdir().unwrap();
+    let mut client = tools::bounded(tools::system("node"), DEADLINE);
+    client
+        .arg(tools::script("operators/firefox.mjs"))
+        .arg(format!("http://{}", demo.admin()))
+        .arg(format!("http://{}", demo.server.address()))
+        .arg(module("puppeteer-core/lib/esm/puppeteer/puppeteer-core.js"))
+        .arg(module("axe-core/axe.min.js"))
+        .arg(program("firefox-esr"))
+        .arg(shots())
+        .arg(name)
+        .env("HOME", home.path())
+        .env("TMPDIR", home.path());
+    tools::run(&mut client).expect_success("Firefox");
+}
+
+#[test]
+fn firefox_shows_it_to_everybody() {
+    let demo = Operated::start(SHORT_OF_THREADS);
+    use_it(&demo);
+    show_in_firefox(&demo, "firefox");
+}
+
+#[test]
+fn firefox_shows_it_while_the_server_is_flooded() {
+    let demo = Operated::start(SHORT_OF_THREADS);
+    let flood = Flood::begin(&demo);
+    show_in_firefox(&demo, "firefox-flooded");
+    drop(flood);
 }

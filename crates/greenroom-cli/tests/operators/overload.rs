@@ -18,13 +18,13 @@ const CLIENTS: usize = 20;
 const PAGES: usize = 20;
 
 /// A flood of requests, until it is dropped.
-struct Flood {
+pub(crate) struct Flood {
     is_over: Arc<AtomicBool>,
     clients: Vec<thread::JoinHandle<()>>,
 }
 
 impl Flood {
-    fn begin(operated: &Operated) -> Self {
+    pub(crate) fn begin(operated: &Operated) -> Self {
         let is_over = Arc::new(AtomicBool::new(false));
         let address = operated.server.address();
         let clients = (0..CLIENTS).map(|_| {
