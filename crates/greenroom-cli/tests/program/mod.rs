@@ -125,7 +125,7 @@ impl Drop for Running {
 }
 
 /// Returns the address in the line that says where the program listens, for people or in JSON.
-fn address(line: &str) -> String {
+pub(crate) fn address(line: &str) -> String {
     let (_, rest) = line.split_once("address").expect("it is named");
     let rest = rest.trim_start_matches(['=', '"', ':']);
     let end = rest.find([' ', '"']).unwrap_or(rest.len());
