@@ -87,9 +87,9 @@ impl Manager {
                 self.store.retain(|(kept, _)| Some(kept.as_str()) != name);
             }
             if said("FDSTORE=1") {
-                sockets
-                    .into_iter()
-                    .for_each(|each| self.keep(name.unwrap(), each));
+                for socket in sockets {
+                    self.keep(name.unwrap(), socket);
+                }
             }
             if said(line) {
                 return;

@@ -65,9 +65,10 @@ impl Successor {
         let identity = identity(&theirs)?;
         let (handed, sockets) = still_open(shared.handed())?;
         // If this one cannot take back what is stored, neither can the next one.
-        let hidden: &[&str] = match shared.store.is_used() {
-            true => &[],
-            false => &[store::VARIABLE],
+        let hidden: &[&str] = if shared.store.is_used() {
+            &[]
+        } else {
+            &[store::VARIABLE]
         };
         let child = shared.program.start(theirs, &identity, hidden)?;
         let path = shared.program.path().display();
