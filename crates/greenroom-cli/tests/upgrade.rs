@@ -18,6 +18,8 @@ mod process;
 mod program;
 #[path = "upgrade/sites.rs"]
 mod sites;
+#[path = "upgrade/store.rs"]
+mod store;
 #[path = "upgrade/systemd.rs"]
 mod systemd;
 #[path = "upgrade/versions.rs"]

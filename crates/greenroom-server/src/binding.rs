@@ -1,8 +1,11 @@
 //! The listeners of a server: those that were passed on, those that are handed over by the version
 //! before, and those that are bound.
 
+use std::io::ErrorKind;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use crate::listen::{self, InheritedSocket, Listener, ListenerSocket};
 #[cfg(feature = "http3")]
@@ -13,6 +16,11 @@ use crate::{Address, Error};
 
 /// The listeners of each address.
 pub(crate) type Bound = Vec<Vec<Listener>>;
+
+/// Time in which the service manager closes a stored socket, once it is told to.
+const FREED_TIMEOUT: Duration = Duration::from_secs(5);
+/// The interval in which is looked whether it has.
+const LOOK: Duration = Duration::from_millis(5);
 
 /// The binding of a server's addresses.
 pub(crate) struct Binding<'a> {
@@ -156,7 +164,19 @@ impl<'a> Binding<'a> {
         Ok(listeners)
     }
 
+    /// Binds; stored sockets that nobody has taken give way.
     fn bind_anew(&self, address: &Address) -> Result<Vec<Listener>, Error> {
+        let begin = Instant::now();
+        let mut bound = self.try_bind(address);
+        let is_freed = is_in_use(&bound) && self.upgrades.is_some_and(|each| each.free(address));
+        while is_freed && is_in_use(&bound) && begin.elapsed() < FREED_TIMEOUT {
+            thread::sleep(LOOK);
+            bound = self.try_bind(address);
+        }
+        bound
+    }
+
+    fn try_bind(&self, address: &Address) -> Result<Vec<Listener>, Error> {
         #[cfg(feature = "http3")]
         return quic::listen(address, self.loops, self.settings);
         #[cfg(not(feature = "http3"))]
@@ -181,6 +201,10 @@ impl<'a> Binding<'a> {
         }
         Ok(())
     }
+}
+
+fn is_in_use(bound: &Result<Vec<Listener>, Error>) -> bool {
+    matches!(bound, Err(Error::Bind { source, .. }) if source.kind() == ErrorKind::AddrInUse)
 }
 
 /// Gives each loop its listeners. Those of an address that are more than the loops go on from the

@@ -3,10 +3,10 @@
 
 use std::env::{self, VarError};
 use std::num::NonZeroU32;
-use std::os::fd::RawFd;
+use std::os::fd::{OwnedFd, RawFd};
 
 use anyhow::{Context, anyhow, bail, ensure};
-use greenroom::InheritedSocket;
+use greenroom::{InheritedSocket, Upgrades};
 
 use super::descriptors;
 
@@ -26,13 +26,24 @@ const COUNT_MAX: u32 = 1_024;
 struct Passed {
     descriptor: RawFd,
     name: String,
+    /// The name by which a process before this one had stored it.
+    stored: Option<String>,
+}
+
+/// The sockets that are for this process.
+#[derive(Debug, Default)]
+pub(super) struct Inherited {
+    /// Those that take the place of `--listen`.
+    pub(super) sockets: Vec<InheritedSocket>,
+    /// Those that a process before this one had the service manager store, with their names.
+    pub(super) stored: Vec<(String, OwnedFd)>,
 }
 
 /// Takes the sockets that are for this process. Must be called before anything else is opened.
 ///
 /// # Errors
 /// If a socket that the environment names cannot be served; none is left out in silence.
-pub(super) fn take() -> anyhow::Result<Vec<InheritedSocket>> {
+pub(super) fn take() -> anyhow::Result<Inherited> {
     let variable = |name: &str| match env::var(name) {
         Ok(text) => Ok(Some(text)),
         Err(VarError::NotPresent) => Ok(None),
@@ -47,7 +58,13 @@ pub(super) fn take() -> anyhow::Result<Vec<InheritedSocket>> {
     if is_for(pid, variable(PID)?.as_deref(), count.as_deref())? {
         passed.extend(by_systemd(count.as_deref(), names.as_deref())?);
     }
-    for (index, Passed { descriptor, name }) in passed.iter().enumerate() {
+    for (
+        index,
+        Passed {
+            descriptor, name, ..
+        },
+    ) in passed.iter().enumerate()
+    {
         let is_new = |other: &Passed| other.descriptor != *descriptor;
         ensure!(
             passed[..index].iter().all(is_new),
@@ -55,10 +72,25 @@ pub(super) fn take() -> anyhow::Result<Vec<InheritedSocket>> {
         );
         descriptors::check(*descriptor).with_context(|| unusable(name, *descriptor))?;
     }
-    passed.into_iter().map(socket).collect()
+    let mut inherited = Inherited::default();
+    for mut each in passed {
+        match each.stored.take() {
+            Some(name) => {
+                let socket = descriptors::take(each.descriptor);
+                let socket = socket.with_context(|| unusable(&each.name, each.descriptor))?;
+                inherited.stored.push((name, socket));
+            }
+            None => inherited.sockets.push(socket(each)?),
+        }
+    }
+    Ok(inherited)
 }
 
-fn socket(Passed { descriptor, name }: Passed) -> anyhow::Result<InheritedSocket> {
+fn socket(
+    Passed {
+        descriptor, name, ..
+    }: Passed,
+) -> anyhow::Result<InheritedSocket> {
     let socket = descriptors::take(descriptor).and_then(InheritedSocket::try_from);
     let socket = socket.with_context(|| unusable(&name, descriptor))?;
     tracing::info!(descriptor, name, address = %socket.address(), "a socket was passed on");
@@ -81,6 +113,7 @@ fn by_start_server(text: &str) -> anyhow::Result<Vec<Passed>> {
         Some(Passed {
             descriptor,
             name: format!("{STARTER} {name}"),
+            stored: None,
         })
     };
     let all: Option<Vec<_>> = text.split(';').map(one).collect();
@@ -134,6 +167,7 @@ fn by_systemd(count: Option<&str>, names: Option<&str>) -> anyhow::Result<Vec<Pa
         .map(|(descriptor, name)| Passed {
             descriptor,
             name: format!("{COUNT} {name}"),
+            stored: Upgrades::is_stored(name).then(|| name.to_owned()),
         })
         .collect())
 }
@@ -174,6 +208,15 @@ mod tests {
             [3]
         );
         assert!(by_systemd(None, None).is_ok_and(|passed| passed.is_empty()));
+    }
+
+    #[test]
+    fn what_was_stored_is_told_from_the_sockets_of_units() {
+        let names = "greenroom.socket:greenroom/main/bound/[++1]+80";
+        let passed = by_systemd(Some("2"), Some(names)).unwrap_or_default();
+        assert_eq!(passed[0].stored, None);
+        let stored = passed[1].stored.as_deref();
+        assert_eq!(stored, Some("greenroom/main/bound/[++1]+80"));
     }
 
     #[test]

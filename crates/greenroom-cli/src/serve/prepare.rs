@@ -11,7 +11,7 @@ use greenroom_sites::File;
 use super::acme::{self, Names};
 use super::confine::confine;
 use super::identity::Identity;
-use super::inherited;
+use super::inherited::{self, Inherited};
 use super::pid_file::PidFile;
 use crate::args::ServeArgs;
 use crate::logging::LogFiles;
@@ -51,8 +51,10 @@ pub(super) struct Secured {
 /// are started.
 pub(super) fn prepare(args: &ServeArgs, file: Option<&File>) -> anyhow::Result<Prepared> {
     // Before anything is opened, which could get the number of a descriptor that is not there.
-    let mut inherited = inherited::take()?;
+    let Inherited { sockets, stored } = inherited::take()?;
     let upgrades = Upgrades::of_process().context("the version before hands nothing over")?;
+    upgrades.store(stored)?;
+    let mut inherited = sockets;
     inherited.extend(upgrades.take_inherited()?);
     if args.is_attached() {
         upgrades.refuse("plackup has loaded the application: restart plackup");

@@ -210,7 +210,10 @@ mod tests {
             assert_eq!(Parent::parse(malformed), None, "{malformed}");
         }
         assert!(Parent::read(&headers(&TRACEPARENT, &[PARENT])).is_some());
-        assert_eq!(Parent::read(&headers(&TRACEPARENT, &[PARENT, PARENT])), None);
+        assert_eq!(
+            Parent::read(&headers(&TRACEPARENT, &[PARENT, PARENT])),
+            None
+        );
     }
 
     #[test]

@@ -13,6 +13,12 @@ use super::{Part, Shared, UpgradeOutcome};
 /// there is nothing to do.
 const LOOK_MIN: Duration = Duration::from_millis(500);
 
+/// Returns `true` if systemd started this very process.
+pub(super) fn surrounds() -> bool {
+    let main = std::env::var("SYSTEMD_EXEC_PID").ok();
+    main.and_then(|pid| pid.parse().ok()) == Some(std::process::id())
+}
+
 /// Tells that the server serves, and goes on to tell so while its loops turn, if it is asked to.
 pub(super) fn serves(shared: &Arc<Shared>) {
     tell(&[NotifyState::Ready, NotifyState::Status("serving")]);

@@ -24,6 +24,7 @@ mod outcome;
 mod predecessor;
 mod program;
 mod signal;
+mod store;
 mod successor;
 
 use std::env;
@@ -52,6 +53,7 @@ pub use outcome::UpgradeOutcome;
 use predecessor::Predecessor;
 use program::Program;
 pub use signal::{upgrade_marker, upgrade_on_signal};
+use store::Store;
 
 /// Time in which loops close their listeners, once the next version serves.
 const LISTENERS_TIMEOUT: Duration = Duration::from_secs(1);
@@ -97,6 +99,7 @@ pub(super) struct Shared {
     /// The channel to the next version, which sees it closed when this one has no use for its UDP
     /// sockets any more.
     successor: Mutex<Option<Channel>>,
+    store: Store,
     /// The reason why they never will be.
     fault: Mutex<Option<String>>,
 }
@@ -134,6 +137,7 @@ impl Upgrades {
             opened,
             released,
             successor: Mutex::default(),
+            store: Store::default(),
             fault: Mutex::default(),
         };
         let upgrades = Self {
@@ -226,6 +230,36 @@ impl Upgrades {
         Ok(passed.map(|(socket, _)| socket).collect())
     }
 
+    /// Has the service manager keep the sockets of TCP addresses that are named, in its store of
+    /// descriptors, and takes back what a process before this one had put there: descriptors that
+    /// were passed on with a name [of ours](Self::is_stored). So if this process is killed, nobody
+    /// who waits at a socket is refused.
+    ///
+    /// Belongs before the first server is bound. Sockets are stored only if the manager offers it
+    /// (`FDSTORE`) to this very process, which must pass on here whatever it gets: connections at a
+    /// stored socket that nobody accepts from would wait in vain. Default: none are.
+    ///
+    /// # Errors
+    ///
+    /// If `FDSTORE` is not a number.
+    pub fn store(&self, kept: Vec<(String, OwnedFd)>) -> io::Result<()> {
+        self.shared.store.begin(kept, self.is_next_version())
+    }
+
+    /// Returns `true` for a name (`LISTEN_FDNAMES`) of a socket that is for [`store`](Self::store).
+    #[must_use]
+    pub fn is_stored(name: &str) -> bool {
+        store::is_ours(name)
+    }
+
+    /// Gives up stored sockets that keep others from `address`; `true` if there are any.
+    pub(crate) fn free(&self, address: &Address) -> bool {
+        match address {
+            Address::Tcp(address) => self.shared.store.free_port(address.port()),
+            Address::Unix(_) => false,
+        }
+    }
+
     pub(crate) fn take_passed(&self) -> io::Result<Vec<(InheritedSocket, bool)>> {
         let mut predecessor = self.shared.predecessor.lock();
         let passed = predecessor.as_mut().map(|each| each.take_passed(self.part));
@@ -237,7 +271,12 @@ impl Upgrades {
 
     /// Takes the listening sockets that were bound for the same.
     pub(crate) fn take(&self, named: &Named) -> Vec<OwnedFd> {
-        self.take_exactly(Kind::Bound, named)
+        let taken = self.take_exactly(Kind::Bound, named);
+        if !taken.is_empty() {
+            return taken;
+        }
+        let label = self.label(Kind::Bound, named.clone());
+        self.shared.store.take(&label)
     }
 
     /// Takes the listening sockets of an address, as it was named, whatever was spoken there.
@@ -461,6 +500,7 @@ impl Shared {
             return;
         }
         let Some(predecessor) = self.predecessor.lock().take() else {
+            self.store.put(&self.handed());
             return manager::serves(self);
         };
         let shared = Arc::clone(self);
@@ -500,6 +540,8 @@ impl Shared {
         predecessor.serves();
         tracing::debug!(pid, "the version before has left all its sockets");
         self.released.send_replace(true);
+        // The manager hears this process, now that it is the service.
+        self.store.put(&self.handed());
         Ok(())
     }
 
@@ -541,6 +583,7 @@ impl Shared {
         match outcome {
             UpgradeOutcome::Serves { pid } => {
                 tracing::info!(pid, "the next version serves; draining");
+                self.store.leave(&self.handed());
                 manager::settled(outcome);
                 for part in self.parts() {
                     part.handle.hand_over();
@@ -571,9 +614,7 @@ fn surroundings() -> Option<String> {
     if env::var_os(STARTER).is_some() {
         return Some("start_server starts next versions: send it SIGHUP".to_owned());
     }
-    let main = env::var("SYSTEMD_EXEC_PID").ok();
-    let is_main = main.and_then(|pid| pid.parse().ok()) == Some(ours);
-    if is_main && env::var_os("NOTIFY_SOCKET").is_none() {
+    if manager::surrounds() && env::var_os("NOTIFY_SOCKET").is_none() {
         return Some(
             "systemd would end the next version with this one: its unit needs Type=notify or \
              Type=notify-reload"

@@ -45,14 +45,20 @@ impl Program {
         &self.path
     }
 
-    /// Starts it, with `channel` as its standard input, which `identity` names.
-    pub(super) fn start(&self, channel: OwnedFd, identity: &str) -> io::Result<Child> {
+    /// Starts it, with `channel` as its standard input, which `identity` names, and without the
+    /// variables `hidden`.
+    pub(super) fn start(
+        &self,
+        channel: OwnedFd,
+        identity: &str,
+        hidden: &[&str],
+    ) -> io::Result<Child> {
         let mut command = Command::new(&self.path);
         if let Some(name) = env::args_os().next() {
             command.arg0(name);
         }
         command.args(&self.arguments).env(VARIABLE, identity);
-        for name in NOT_PASSED_ON {
+        for name in NOT_PASSED_ON.iter().chain(hidden) {
             command.env_remove(name);
         }
         command.stdin(Stdio::from(channel)).spawn()

@@ -12,7 +12,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::channel::{Channel, DESCRIPTORS_MAX, Message};
 use super::handed::Handed;
 use super::predecessor::identity;
-use super::{Shared, UpgradeOutcome};
+use super::{Shared, UpgradeOutcome, store};
 
 /// The most descriptors that go over.
 const HANDED_MAX: usize = 1_024;
@@ -64,7 +64,13 @@ impl Successor {
         let (channel, theirs) = Channel::pair()?;
         let identity = identity(&theirs)?;
         let (handed, sockets) = still_open(shared.handed())?;
-        let child = shared.program.start(theirs, &identity)?;
+        // If this one cannot take back what is stored, neither can the next one.
+        let hidden: &[&str] = if shared.store.is_used() {
+            &[]
+        } else {
+            &[store::VARIABLE]
+        };
+        let child = shared.program.start(theirs, &identity, hidden)?;
         let path = shared.program.path().display();
         tracing::info!(pid = child.id(), program = %path, "the next version starts");
         let successor = Self {
