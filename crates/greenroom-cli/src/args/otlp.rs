@@ -8,6 +8,7 @@ use super::log::{Sample, sample};
 
 #[derive(Debug, clap::Args)]
 #[expect(clippy::doc_markdown, reason = "the text is shown on a terminal")]
+#[expect(clippy::struct_field_names, reason = "they are the names of the flags")]
 #[command(next_help_heading = "Traces")]
 pub(crate) struct OtlpArgs {
     /// Send a span for each request to this collector, by OTLP over HTTP, such as

@@ -214,9 +214,10 @@ impl Parts<'_> {
 }
 
 fn name(request: &FinishedRequest) -> String {
-    let method = match METHODS.contains(&request.method) {
-        true => request.method.as_str(),
-        false => "HTTP",
+    let method = if METHODS.contains(&request.method) {
+        request.method.as_str()
+    } else {
+        "HTTP"
     };
     match request.route {
         Some(route) => format!("{method} {route}"),
