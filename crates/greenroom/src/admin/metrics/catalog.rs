@@ -247,7 +247,7 @@ pub const METRICS: &[Metric] = &[
     counter("greenroom_trace_spans_sent_total", &[], "Spans that the collector has taken"),
     counter(
         "greenroom_trace_spans_dropped_total", &["reason"],
-        "Spans that were lost: queue_full, export",
+        "Spans that were lost (export), and requests whose spans were never made (queue_full)",
     ),
     counter("process_cpu_seconds_total", &[], "Processor time, of user and system"),
     gauge("process_threads", &[], "Threads of the process"),
