@@ -40,11 +40,9 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
-#[cfg(feature = "http3")]
-use crate::Address;
 use crate::drain::Phase;
 use crate::event_loop::TICK;
-use crate::{Handle, InheritedSocket};
+use crate::{Address, Handle, InheritedSocket};
 use channel::Channel;
 use handed::Label;
 pub(crate) use handed::{Handed, Kind, Named};
