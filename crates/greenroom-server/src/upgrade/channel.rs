@@ -42,19 +42,8 @@ impl Channel {
 
     /// Sends a message; an error if it does not fit into the socket's buffer at once.
     pub(super) fn send(&self, text: &str, descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
-        let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(DESCRIPTORS_MAX))];
-        let mut control = SendAncillaryBuffer::new(&mut space);
-        if !descriptors.is_empty() && !control.push(SendAncillaryMessage::ScmRights(descriptors)) {
-            return Err(io::Error::other("too many descriptors for a message"));
-        }
-        let mut end = text.len().min(MESSAGE_BYTES_MAX);
-        while !text.is_char_boundary(end) {
-            end -= 1;
-        }
-        let parts = [IoSlice::new(&text.as_bytes()[..end])];
-        let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
-        sendmsg(&self.0, &parts, &mut control, flags)?;
-        Ok(())
+        let text = &text[..text.floor_char_boundary(MESSAGE_BYTES_MAX)];
+        send(&self.0, text, descriptors, SendFlags::DONTWAIT)
     }
 
     /// Waits for a message until `deadline`; `None` if none came by then. The end of the other
@@ -95,6 +84,23 @@ impl Channel {
         let text = String::from_utf8(bytes).map_err(io::Error::other)?;
         Ok(Message { text, descriptors })
     }
+}
+
+/// Sends a message over a connected socket.
+pub(super) fn send(
+    socket: impl AsFd,
+    text: &str,
+    descriptors: &[BorrowedFd<'_>],
+    flags: SendFlags,
+) -> io::Result<()> {
+    let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(DESCRIPTORS_MAX))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    if !descriptors.is_empty() && !control.push(SendAncillaryMessage::ScmRights(descriptors)) {
+        return Err(io::Error::other("too many descriptors for a message"));
+    }
+    let parts = [IoSlice::new(text.as_bytes())];
+    sendmsg(socket, &parts, &mut control, flags | SendFlags::NOSIGNAL)?;
+    Ok(())
 }
 
 impl AsFd for Channel {

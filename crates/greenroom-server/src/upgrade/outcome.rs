@@ -64,11 +64,7 @@ impl UpgradeOutcome {
 
     fn send(&self) -> io::Result<()> {
         let mut text = self.to_string();
-        let mut end = text.len().min(REASON_BYTES_MAX);
-        while !text.is_char_boundary(end) {
-            end -= 1;
-        }
-        text.truncate(end);
+        text.truncate(text.floor_char_boundary(REASON_BYTES_MAX));
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let socket: OwnedFd = socket_with(AddressFamily::UNIX, SocketType::DGRAM, flags, None)?;
         let name = Self::address_for(std::process::id());

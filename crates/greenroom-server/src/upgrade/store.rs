@@ -2,8 +2,7 @@
 //! sockets outlive a process that crashes, is killed, or is restarted.
 
 use std::env;
-use std::io::{self, IoSlice};
-use std::mem::MaybeUninit;
+use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::linux::net::SocketAddrExt;
@@ -11,10 +10,9 @@ use std::os::unix::net::{SocketAddr as UnixAddress, UnixDatagram};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use rustix::cmsg_space;
-use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
+use rustix::net::SendFlags;
 
-use super::channel::DESCRIPTORS_MAX;
+use super::channel::{self, DESCRIPTORS_MAX};
 use super::handed::{Handed, Kind, Label};
 use super::manager::surrounds;
 use crate::InheritedSocket;
@@ -228,14 +226,7 @@ fn send(text: &str, descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
     };
     let socket = UnixDatagram::unbound()?;
     socket.connect_addr(&address)?;
-    let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(DESCRIPTORS_MAX))];
-    let mut control = SendAncillaryBuffer::new(&mut space);
-    if !descriptors.is_empty() && !control.push(SendAncillaryMessage::ScmRights(descriptors)) {
-        return Err(io::Error::other("too many descriptors for a message"));
-    }
-    let parts = [IoSlice::new(text.as_bytes())];
-    sendmsg(&socket, &parts, &mut control, SendFlags::NOSIGNAL)?;
-    Ok(())
+    channel::send(&socket, text, descriptors, SendFlags::empty())
 }
 
 #[cfg(test)]
