@@ -50,6 +50,7 @@ lint: ## Check format, clippy, tidiness and, where cargo-deny is installed, depe
 	$(CARGO) fmt --all --check --manifest-path fuzz/Cargo.toml
 	$(CARGO) fmt --all --check --manifest-path lab/Cargo.toml
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	$(CARGO) check --package greenroom --locked # as users have it, without features
 	$(CARGO) xtask tidy
 	@if $(CARGO) deny --version >/dev/null 2>&1; then \
 		$(CARGO) deny --locked check bans licenses sources; \
