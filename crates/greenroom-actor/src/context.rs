@@ -4,6 +4,7 @@ use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
 use futures_util::FutureExt;
+use greenroom_timing::Span;
 use thiserror::Error;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -14,7 +15,7 @@ use crate::cell::{AnyCell, Posted, Signal, Terminated};
 use crate::dispatcher;
 use crate::limits::LimitReached;
 use crate::panics::Panic;
-use crate::raw::Envelope;
+use crate::raw::{Deliver, Envelope};
 use crate::receive::{AskMessage, Receive, Sealed, TellMessage};
 use crate::reference::ActorRef;
 use crate::reply::ReplyTo;
@@ -188,13 +189,17 @@ impl<A: Actor> Context<A> {
         if pipes.len() >= PIPES_MAX {
             return Err(PipesFull);
         }
-        pipes.spawn(async move {
+        let piped = async move {
             let made = async { message(future.await) };
             match AssertUnwindSafe(made).catch_unwind().await {
                 Ok(message) => Piped::<A, M, K>::new(me, message).send().await,
                 Err(panic) => me.fail_of_pipe(&Panic::from(panic)),
             }
-        });
+        };
+        match Span::current() {
+            Some(span) => pipes.spawn(span.carry(piped)),
+            None => pipes.spawn(piped),
+        };
         Ok(())
     }
 
@@ -250,11 +255,10 @@ impl<A: Actor> Context<A> {
         M: Send + 'static,
         K: 'static,
     {
-        let stash = &mut self.extras().stash;
-        if stash.len() >= STASH_MAX {
+        if self.stashed() >= STASH_MAX {
             return Err(StashFull(message));
         }
-        stash.push_back(Envelope::new(TellMessage::<M, K>::new(message)));
+        self.put_aside(TellMessage::<M, K>::new(message));
         Ok(())
     }
 
@@ -275,12 +279,17 @@ impl<A: Actor> Context<A> {
         M: Send + 'static,
         K: 'static,
     {
-        let stash = &mut self.extras().stash;
-        if stash.len() >= STASH_MAX {
+        if self.stashed() >= STASH_MAX {
             return Err(StashFull((message, reply)));
         }
-        stash.push_back(Envelope::new(AskMessage::<A, M, K> { message, reply }));
+        self.put_aside(AskMessage::<A, M, K> { message, reply });
         Ok(())
+    }
+
+    /// Its wait in the stash is a span of its own, below that of the handler which set it aside.
+    fn put_aside(&mut self, content: impl Deliver<A>) {
+        let envelope = self.myself().0.envelop(content);
+        self.extras().stash.push_back(envelope);
     }
 
     /// Puts all that was set aside in front of the mailbox, in the order in which it was.

@@ -75,6 +75,7 @@ mod system;
 #[cfg(feature = "test-kit")]
 pub mod testing;
 mod timer;
+mod traced;
 mod watched;
 #[cfg(feature = "web")]
 pub mod web;

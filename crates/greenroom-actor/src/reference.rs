@@ -5,7 +5,7 @@ use crate::actor::Actor;
 use crate::cell::{AnyCell, Posted, Signal};
 use crate::error::{SendError, TellError};
 use crate::id::ActorId;
-use crate::raw::{ActorCell, Envelope};
+use crate::raw::ActorCell;
 use crate::reason::Reason;
 use crate::receive::{AskMessage, Receive, Sealed, TellMessage};
 use crate::recipient::Recipient;
@@ -117,7 +117,7 @@ impl<A: Actor> ActorRef<A> {
             Posted::Done => true,
             Posted::Full(message) => {
                 self.0
-                    .dead_letter(Envelope::new(message), Reason::MailboxFull.into());
+                    .dead_letter(self.0.envelop(message), Reason::MailboxFull.into());
                 true
             }
             Posted::Closed(_) => false,

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use greenroom_server::{BoxError, RequestHandle};
+use greenroom_timing::Span;
 use http::header::{
     CONNECTION, CONTENT_LENGTH, EXPECT, HOST, TE, TRAILER, TRANSFER_ENCODING, UPGRADE, VIA,
 };
@@ -14,6 +15,7 @@ use http_body::Body;
 use hyper::body::Incoming;
 use hyper_util::client::legacy;
 
+use crate::attempt::Attempt;
 use crate::headers::{self, Origin};
 use crate::rejection;
 use crate::response_body::ResponseBody;
@@ -30,12 +32,21 @@ pub(crate) struct Exchange {
     pub(crate) origin: Origin,
     /// Takes informational responses to the client.
     pub(crate) handle: Option<RequestHandle>,
+    /// The span of the request, if its trace is sampled.
+    pub(crate) span: Option<Span>,
+}
+
+/// A response of an upstream, before its body.
+struct Responded {
+    response: Response<Incoming>,
+    permit: Permit,
+    attempt: Attempt,
 }
 
 /// A request as upstreams get it.
-struct Outgoing {
-    method: Method,
-    path: PathAndQuery,
+pub(crate) struct Outgoing {
+    pub(crate) method: Method,
+    pub(crate) path: PathAndQuery,
     headers: HeaderMap,
     expects_continue: bool,
     upload: Upload,
@@ -101,8 +112,8 @@ impl Exchange {
             expects_continue: expects_continue && !upload.is_empty(),
             upload,
         };
-        let (response, permit) = self.ask(&outgoing).await?;
-        Ok(self.respond(response, permit, outgoing.upload, wish))
+        let responded = self.ask(&outgoing).await?;
+        Ok(self.respond(responded, outgoing.upload, wish))
     }
 
     /// Returns the header fields for an upstream.
@@ -147,10 +158,7 @@ impl Exchange {
     }
 
     /// Asks upstreams until one responds; the error is the response that tells that none did.
-    async fn ask(
-        &self,
-        outgoing: &Outgoing,
-    ) -> Result<(Response<Incoming>, Permit), Response<ResponseBody>> {
+    async fn ask(&self, outgoing: &Outgoing) -> Result<Responded, Response<ResponseBody>> {
         let upstreams = &self.shared.upstreams;
         let mut tried = Vec::new();
         let mut refused = None;
@@ -158,13 +166,21 @@ impl Exchange {
             let Some(mut permit) = upstreams.acquire(&tried, number > 0) else {
                 break;
             };
-            let failed = match self.send(outgoing, &permit).await {
+            let mut attempt = Attempt::begin(self.span.as_ref(), outgoing, &permit, number);
+            let failed = match self.send(outgoing, &permit, &attempt).await {
                 Ok(response) => {
                     self.judge(&response, &mut permit);
-                    return Ok((response, permit));
+                    attempt.responded(response.status());
+                    return Ok(Responded {
+                        response,
+                        permit,
+                        attempt,
+                    });
                 }
                 Err(failed) => failed,
             };
+            attempt.failed(failed.failure.name());
+            drop(attempt);
             if let Some(status) = outgoing.upload.fault() {
                 return Err(rejection::not_received(status));
             }
@@ -198,6 +214,7 @@ impl Exchange {
         &self,
         outgoing: &Outgoing,
         permit: &Permit,
+        attempt: &Attempt,
     ) -> Result<Response<Incoming>, Failed> {
         let upload = &outgoing.upload;
         let authority = permit.authority();
@@ -216,6 +233,7 @@ impl Exchange {
                 host.map_err(|error| Failed::before(error.to_string()))?,
             );
         }
+        attempt.tell(request.headers_mut());
         self.pass_informational(&mut request, upload);
         let limit = self.shared.settings.response_head_timeout;
         let response = tokio::select! {
@@ -250,11 +268,15 @@ impl Exchange {
     /// Returns the response to the client.
     fn respond(
         &self,
-        mut response: Response<Incoming>,
-        permit: Permit,
+        responded: Responded,
         upload: Upload,
         wish: Option<Wish>,
     ) -> Response<ResponseBody> {
+        let Responded {
+            mut response,
+            permit,
+            attempt,
+        } = responded;
         let settings = &self.shared.settings;
         let upgrade = (response.status() == StatusCode::SWITCHING_PROTOCOLS)
             .then(|| hyper::upgrade::on(&mut response));
@@ -267,7 +289,8 @@ impl Exchange {
         headers::remove_hop_by_hop(&mut head.headers);
         let body = match (upgrade, wish) {
             (None, _) => {
-                ResponseBody::streamed(incoming, settings.body_idle_timeout, permit, upload)
+                let idle = settings.body_idle_timeout;
+                ResponseBody::streamed(incoming, idle, (permit, attempt), upload)
             }
             (Some(upgrade), Some(wish)) => {
                 let idle = settings.tunnel_idle_timeout;

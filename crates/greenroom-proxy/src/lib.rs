@@ -15,6 +15,7 @@
 //! ```
 
 mod address;
+mod attempt;
 mod exchange;
 mod headers;
 mod proxy;

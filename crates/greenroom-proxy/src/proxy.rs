@@ -13,6 +13,7 @@ use http::{Request, Response};
 use http_body::Body;
 use tower_service::Service;
 
+use crate::attempt;
 use crate::exchange::Exchange;
 use crate::headers::Origin;
 use crate::response_body::ResponseBody;
@@ -120,6 +121,7 @@ where
             shared: Arc::clone(&self.shared),
             origin: Origin::of(&parts, Client::current()),
             handle: RequestHandle::of(&parts.extensions),
+            span: attempt::parent(&parts.extensions),
         };
         let request = Request::from_parts(parts, body);
         Box::pin(async move { Ok(exchange.run(request).await) })

@@ -10,6 +10,7 @@ use http_body_util::Full;
 use hyper::body::Incoming;
 use tokio::time::{Instant, Sleep, sleep};
 
+use crate::attempt::Attempt;
 use crate::upload::Upload;
 use crate::upstream::{Failure, Permit, chain};
 
@@ -31,6 +32,8 @@ struct Streamed {
     idle: Option<Pin<Box<Sleep>>>,
     is_waiting: bool,
     permit: Permit,
+    /// Ends with the body.
+    attempt: Attempt,
     upload: Upload,
 }
 
@@ -47,7 +50,7 @@ impl ResponseBody {
     pub(crate) fn streamed(
         incoming: Incoming,
         idle_timeout: Duration,
-        permit: Permit,
+        (permit, attempt): (Permit, Attempt),
         upload: Upload,
     ) -> Self {
         Self(Kind::Streamed(Box::new(Streamed {
@@ -56,6 +59,7 @@ impl ResponseBody {
             idle: None,
             is_waiting: false,
             permit,
+            attempt,
             upload,
         })))
     }
@@ -87,10 +91,11 @@ impl Streamed {
         idle.as_mut().poll(cx)
     }
 
-    fn broken_off(&self, error: String) -> BrokenOff {
+    fn broken_off(&mut self, error: String) -> BrokenOff {
         // If the client left within its own body, the upstream is not to blame.
         if self.upload.fault().is_none() {
             self.permit.note(Failure::ResponseBody, &error);
+            self.attempt.failed(Failure::ResponseBody.name());
         }
         BrokenOff(error)
     }

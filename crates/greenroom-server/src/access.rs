@@ -29,7 +29,7 @@ use sampling::Sampling;
 pub use server_timing::ServerTiming;
 use slow::SlowLines;
 pub use trace::{TRACE_STATE_BYTES_MAX, TRACE_STATE_MEMBERS_MAX, TraceContext};
-pub use tracing::{FinishedRequest, RequestObserver, TRACED_TEXT_BYTES_MAX};
+pub use tracing::{FinishedRequest, RequestObserver, TRACED_TEXT_BYTES_MAX, TraceParents};
 use tracing::{Traced, Tracing};
 
 /// Settings of what a server tells of its requests.
@@ -42,6 +42,7 @@ pub(crate) struct Telling {
     pub(crate) slow_log: Option<Duration>,
     pub(crate) server_timing: ServerTiming,
     pub(crate) tracing: Option<Tracing>,
+    pub(crate) trace_parents: TraceParents,
 }
 
 impl Default for Telling {
@@ -53,6 +54,7 @@ impl Default for Telling {
             slow_log: None,
             server_timing: ServerTiming::Off,
             tracing: None,
+            trace_parents: TraceParents::Trusted,
         }
     }
 }
@@ -117,9 +119,11 @@ impl Logged {
             .request_ids
             .then(|| teller.ids.give(request, sender));
         let tracing = telling.tracing.as_ref();
-        let traced = tracing.and_then(|tracing| tracing.begin(request, teller, is_tls));
+        let of = (teller, telling.trace_parents);
+        let traced = tracing.and_then(|tracing| tracing.begin(request, of, (sender, is_tls)));
         let is_timed = telling.tells_times() || traced.is_some();
-        let timing = is_timed.then(|| Timing::begin(head));
+        let span = traced.as_ref().map(|traced| traced.span.clone());
+        let timing = is_timed.then(|| Timing::begin(head, span));
         if let Some(timing) = &timing {
             request.extensions_mut().insert(timing.clone());
         }

@@ -47,6 +47,7 @@ mod upgrade;
 pub use access::{
     FinishedRequest, REQUEST_ID_BYTES_MAX, RequestId, RequestObserver, ServerTiming,
     TRACE_STATE_BYTES_MAX, TRACE_STATE_MEMBERS_MAX, TRACED_TEXT_BYTES_MAX, TraceContext,
+    TraceParents,
 };
 pub use address::{Address, AddressError};
 pub use app::{App, BoxError, ConnectionInfo, LoopWatch, SharedService};
@@ -59,6 +60,10 @@ pub use event_loop::{LoopStatus, Pressure};
 pub use greenroom_http::FieldNames;
 pub use greenroom_quantiles::Quantiles;
 pub use greenroom_settings::{HasSettings, Setting, SettingError, Unit};
+pub use greenroom_timing::{
+    FinishedSpan, OpenSpan, SPAN_TEXT_BYTES_MAX, SPANS_MAX, Span, SpanEvent, SpanKind, SpanLink,
+    SpanValue,
+};
 pub use handle::Handle;
 pub use informational::InformationalError;
 pub use limits::Limits;

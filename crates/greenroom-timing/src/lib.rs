@@ -1,11 +1,16 @@
-//! The route of a request and where its time goes, told by whoever knows it to the server of its
-//! connection.
+//! The route of a request, where its time goes and the spans below its own, told by whoever knows
+//! them to the server of its connection.
 //!
 //! Routers, stages and gateways do not know the server that they run under, and the server knows
 //! none of them; what passes between them is here.
 
 mod route;
+mod span;
 mod timing;
 
 pub use route::{during, interned, tell_route};
+pub use span::{
+    FinishedSpan, OpenSpan, SPAN_TEXT_BYTES_MAX, SPANS_MAX, Span, SpanEvent, SpanKind, SpanLink,
+    SpanObserver, SpanValue,
+};
 pub use timing::{Times, Timing};

@@ -2,6 +2,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
+use crate::Span;
+
 /// `true` once a request was timed.
 static IS_USED: AtomicBool = AtomicBool::new(false);
 
@@ -16,6 +18,8 @@ pub struct Timing(Arc<Record>);
 struct Record {
     began: Instant,
     head: Duration,
+    /// The span of the request, if its trace is sampled.
+    span: Option<Span>,
     body: AtomicU64,
     queue: AtomicU64,
     poll: AtomicU64,
@@ -65,13 +69,15 @@ pub struct Times {
 }
 
 impl Timing {
-    /// Begins the record of a request whose head is whole, and took `head` to come.
+    /// Begins the record of a request whose head is whole, and took `head` to come; its handler
+    /// works for the span, if it has one.
     #[must_use]
-    pub fn begin(head: Duration) -> Self {
+    pub fn begin(head: Duration, span: Option<Span>) -> Self {
         IS_USED.store(true, Ordering::Relaxed);
         Self(Arc::new(Record {
             began: Instant::now(),
             head,
+            span,
             body: AtomicU64::new(0),
             queue: AtomicU64::new(0),
             poll: AtomicU64::new(0),
@@ -94,10 +100,19 @@ impl Timing {
         IS_USED.load(Ordering::Relaxed)
     }
 
+    /// Returns the request's span, if its trace is sampled.
+    #[must_use]
+    pub fn span(&self) -> Option<&Span> {
+        self.0.span.as_ref()
+    }
+
     /// Runs a poll of the handler, on whatever thread.
     pub fn polled<T>(&self, poll: impl FnOnce() -> T) -> T {
         let began = Instant::now();
-        let result = poll();
+        let result = match &self.0.span {
+            Some(span) => span.within(poll),
+            None => poll(),
+        };
         add(&self.0.poll, began.elapsed());
         self.0.polls.fetch_add(1, Ordering::Relaxed);
         result
@@ -229,7 +244,7 @@ mod tests {
 
     #[test]
     fn all_who_have_a_part_add_to_one_record() {
-        let timing = Timing::begin(MILLI);
+        let timing = Timing::begin(MILLI, None);
         assert!(Timing::is_used());
         let other = timing.clone();
         assert_eq!(other.polled(|| 7), 7);

@@ -37,13 +37,20 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("greenroom-acme", &[]),
     (
         "greenroom-actor",
-        &["greenroom-actor-macros", "greenroom-stage"],
+        &[
+            "greenroom-actor-macros",
+            "greenroom-stage",
+            "greenroom-timing",
+        ],
     ),
     // Its tests use what it generates.
     ("greenroom-actor-macros", &["greenroom-actor"]),
     ("greenroom-bus", &["greenroom-actor"]),
     ("greenroom-load", &[]),
-    ("greenroom-proxy", &["greenroom-server", "greenroom-stage"]),
+    (
+        "greenroom-proxy",
+        &["greenroom-server", "greenroom-stage", "greenroom-timing"],
+    ),
     (
         "greenroom-psgi",
         &[

@@ -21,6 +21,7 @@ use crate::reason::{Reason, Why};
 use crate::receive::Receive;
 use crate::supervision::{Cause, Failure};
 use crate::system::Settings;
+use crate::traced::{self, MessageSpan};
 
 /// The outcome of a message that was posted.
 pub(crate) enum Posted<T> {
@@ -45,7 +46,7 @@ impl<A: Actor> ActorCell<A> {
             self.shared.accounts.give_back();
             return Posted::Closed(content);
         }
-        match self.push(Envelope::new(content)) {
+        match self.push(self.envelop(content)) {
             Ok(Some(turn)) => self.schedule(turn),
             Ok(None) => {}
             Err(late) => {
@@ -61,20 +62,25 @@ impl<A: Actor> ActorCell<A> {
             return Posted::Closed(content);
         }
         if self.shared.settings.mailbox.on_overflow() == Overflow::DropNewest {
-            self.dead_letter(Envelope::new(content), Reason::DroppedNewest.into());
+            self.dead_letter(self.envelop(content), Reason::DroppedNewest.into());
             return Posted::Done;
         }
         Posted::Full(content)
     }
 
     fn post_to_ring<T: Deliver<A>>(&self, content: T) -> Posted<T> {
+        if self.lane().is_closed() {
+            return Posted::Closed(content);
+        }
+        // It calls an observer, which it must not under the lock.
+        let span = MessageSpan::begin(self, T::message);
         let mut ring = self.shared.family().ring.lock();
         if self.lane().is_closed() {
             return Posted::Closed(content);
         }
         let is_full = ring.len() >= self.shared.settings.mailbox.capacity() as usize;
         let oldest = if is_full { ring.pop_front() } else { None };
-        ring.push_back(Envelope::new(content));
+        ring.push_back(traced::envelope(content, span));
         drop(ring);
         if let Some(oldest) = oldest {
             self.dead_letter(oldest, Reason::DroppedOldest.into());
@@ -90,7 +96,7 @@ impl<A: Actor> ActorCell<A> {
             Posted::Full(content) => (content, Reason::MailboxFull),
             Posted::Closed(content) => (content, Reason::Ended),
         };
-        self.dead_letter(Envelope::new(content), reason.into());
+        self.dead_letter(self.envelop(content), reason.into());
     }
 
     /// Returns `true` if senders wait when the mailbox is full.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use crossbeam_deque::Worker as Queue;
+use greenroom_timing::Span;
 use scoped_tls::scoped_thread_local;
 
 use super::core::{Core, WorkerShared, WorkerStats};
@@ -163,7 +164,8 @@ pub(crate) fn call_here<A, M, K>(cell: &Arc<ActorCell<A>>, message: M) -> Called
 where
     A: Receive<M, K>,
 {
-    if !<A as Sealed<M, K>>::REPLIES_NOW || !LOCAL.is_set() {
+    // One that is traced goes by the mailbox, so that all others pay for no more than this look.
+    if !<A as Sealed<M, K>>::REPLIES_NOW || !LOCAL.is_set() || Span::is_current() {
         return Err(message);
     }
     LOCAL.with(|local| {

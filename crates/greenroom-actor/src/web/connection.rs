@@ -7,6 +7,7 @@ use axum::body::Bytes;
 use axum::extract::ws::{CloseFrame, Message, WebSocket};
 use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{SinkExt, StreamExt};
+use greenroom_timing::{Span, SpanKind};
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use super::fault::close_for;
@@ -15,7 +16,6 @@ use super::outbox::{End, Next, Outbox};
 use super::settings::WebSocketSettings;
 use crate::actor::Actor;
 use crate::error::SendError;
-use crate::raw::Envelope;
 use crate::reason::Reason;
 use crate::receive::{Receive, TellMessage};
 use crate::reference::ActorRef;
@@ -30,6 +30,8 @@ pub(super) struct Connection<A: Actor> {
     pub(super) outbox: Outbox<Frame>,
     pub(super) settings: WebSocketSettings,
     pub(super) system: ActorSystem,
+    /// The span of the request that opened it, if its trace is sampled.
+    pub(super) opened: Option<Span>,
 }
 
 /// Runs also when the task is dropped, with its runtime: the actor may be elsewhere.
@@ -106,12 +108,37 @@ impl<A: Actor> Connection<A> {
         A: Receive<Frame, K>,
         K: 'static,
     {
+        let Some(opened) = &self.opened else {
+            return self.send(frame).await;
+        };
+        // A connection may last for days, its request's trace should not.
+        let mut span = opened.begin_linked(SpanKind::Internal, "websocket message");
+        let (kind, bytes) = match &frame {
+            Frame::Text(text) => ("text", text.len()),
+            Frame::Binary(bytes) => ("binary", bytes.len()),
+        };
+        span.attribute("network.protocol.name", "websocket");
+        span.attribute("greenroom.websocket.message.type", kind);
+        let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
+        span.attribute("greenroom.websocket.message.size", bytes);
+        let carried = span.span().clone().carry(self.send(frame));
+        // On the heap, as few connections are traced, and each would keep room for it.
+        Box::pin(carried).await;
+    }
+
+    /// Sends a message to the actor, and waits while its mailbox is full.
+    async fn send<K>(&self, frame: Frame)
+    where
+        A: Receive<Frame, K>,
+        K: 'static,
+    {
         match self.actor.send::<Frame, K>(frame).await {
             // An actor that has ended takes nothing: the close frame is on its way to the client.
             Ok(()) | Err(SendError::Closed(_)) => {}
             Err(SendError::Full(frame)) => {
-                let frame = Envelope::new(TellMessage::<Frame, K>::new(frame));
-                self.actor.0.dead_letter(frame, Reason::MailboxFull.into());
+                let actor = &self.actor.0;
+                let frame = actor.envelop(TellMessage::<Frame, K>::new(frame));
+                actor.dead_letter(frame, Reason::MailboxFull.into());
             }
         }
     }

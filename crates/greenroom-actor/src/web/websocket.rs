@@ -1,6 +1,7 @@
 use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
 use axum::response::Response;
 use futures_util::future::Either;
+use greenroom_timing::Span;
 
 use super::connection::Connection;
 use super::frame::Frame;
@@ -41,6 +42,9 @@ const WRITE_BYTES: usize = 16 * 1024;
 /// Either side may close; the other has [`CLOSE_WAIT`](super::CLOSE_WAIT) to reply. In every case
 /// the actor is stopped.
 ///
+/// If the request that opens it is sampled (traces), each message of the client begins a trace of
+/// its own, which is linked to the request's.
+///
 /// Of what `upgrade` was set to, the protocols stay; sizes are as the settings say.
 ///
 /// If there is no dispatcher of the name that the settings say, the response is 500, and the reason
@@ -59,20 +63,21 @@ where
         return error_response(&error);
     }
     let (system, settings) = (system.clone(), settings.clone());
+    let opened = Span::current();
     upgrade
         .read_buffer_size(READ_BYTES)
         .write_buffer_size(WRITE_BYTES)
         .max_message_size(settings.frame_bytes_max)
         .max_frame_size(settings.frame_bytes_max)
-        .on_upgrade(move |socket| serve(socket, system, settings, make))
+        .on_upgrade(move |socket| serve(socket, opened, (system, settings), make))
 }
 
 /// Serves a connection. Not an `async fn`: that would keep room for its arguments beside the future
 /// of the connection, for as long as that lives.
 fn serve<A, K>(
     socket: WebSocket,
-    system: ActorSystem,
-    settings: WebSocketSettings,
+    opened: Option<Span>,
+    (system, settings): (ActorSystem, WebSocketSettings),
     make: impl Fn(Outbox<Frame>) -> A + Send + 'static,
 ) -> impl Future<Output = ()> + Send
 where
@@ -88,6 +93,7 @@ where
                 outbox,
                 settings,
                 system,
+                opened,
             };
             Either::Left(connection.run(socket))
         }

@@ -8,5 +8,6 @@ mod places;
 mod rig;
 mod session;
 mod slow_readers;
+mod spans;
 mod sse;
 mod vanishing;

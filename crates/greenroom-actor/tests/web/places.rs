@@ -15,6 +15,7 @@ fn settings(dispatcher: &str) -> Settings {
         system,
         websocket: WebSocketSettings::default().dispatcher(dispatcher),
         sse: SseSettings::default().dispatcher(dispatcher),
+        opened_by: None,
     }
 }
 

@@ -6,6 +6,7 @@ use axum::extract::WebSocketUpgrade;
 use axum::routing::{any, get};
 use greenroom_actor::web::{SseSettings, WebSocketSettings, sse, websocket};
 use greenroom_actor::{ActorSystem, ActorSystemBuilder};
+use greenroom_timing::Span;
 use tokio::net::TcpListener;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::sync::oneshot;
@@ -35,6 +36,8 @@ pub(crate) struct Settings {
     pub(crate) system: ActorSystemBuilder,
     pub(crate) websocket: WebSocketSettings,
     pub(crate) sse: SseSettings,
+    /// The span of the requests that open WebSockets.
+    pub(crate) opened_by: Option<Span>,
 }
 
 impl Rig {
@@ -49,7 +52,11 @@ impl Rig {
                 says: says.clone(),
                 handled: 0,
             };
-            let response = websocket(upgrade, &of, &settings.websocket, session);
+            let open = || websocket(upgrade, &of, &settings.websocket, session);
+            let response = match &settings.opened_by {
+                Some(span) => span.within(open),
+                None => open(),
+            };
             async { response }
         };
         let of = system.clone();

@@ -125,6 +125,11 @@ impl Permit {
         self.choice.index
     }
 
+    /// Returns the upstream's address as in the settings.
+    pub(crate) fn name(&self) -> &str {
+        &self.upstream().name
+    }
+
     pub(crate) fn authority(&self) -> &Authority {
         &self.upstream().authority
     }

@@ -2,7 +2,7 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{RequestObserver, ServerTiming, Tracing};
+use super::{RequestObserver, ServerTiming, TraceParents, Tracing};
 use crate::ServerBuilder;
 
 /// Settings of what is told of requests.
@@ -60,11 +60,12 @@ impl ServerBuilder {
     }
 
     /// Traces requests: tells the observer of each whose trace is sampled when it is over, with
-    /// where its time went, and gives every request a [`TraceContext`](crate::TraceContext), in the
-    /// fields `traceparent` and `tracestate` that the application sees, and in its extensions. A
-    /// request that came with a `traceparent` belongs to that trace and is sampled if it says so;
-    /// of the others, one of so many is, drawn by chance. Default: off, and the fields are passed
-    /// on as they come.
+    /// where its time went, and of the spans below it, and gives every request a
+    /// [`TraceContext`](crate::TraceContext), in the fields `traceparent` and `tracestate` that the
+    /// application sees, and in its extensions. A request whose `traceparent` is
+    /// [taken](Self::trace_parents) belongs to that trace and is sampled if it says so; of the
+    /// others, one of so many is, drawn by chance. Default: off, and the fields are passed on as
+    /// they come.
     #[must_use]
     pub fn trace_requests(
         mut self,
@@ -72,6 +73,14 @@ impl ServerBuilder {
         observer: impl RequestObserver + 'static,
     ) -> Self {
         self.settings.telling.tracing = Some(Tracing::new(one_of, Arc::new(observer)));
+        self
+    }
+
+    /// Says whose `traceparent` is taken, if requests are [traced](Self::trace_requests). Default:
+    /// [`TraceParents::Trusted`], that of [trusted proxies](Self::trusted_proxies).
+    #[must_use]
+    pub fn trace_parents(mut self, parents: TraceParents) -> Self {
+        self.settings.telling.trace_parents = parents;
         self
     }
 

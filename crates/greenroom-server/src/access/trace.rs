@@ -18,6 +18,7 @@ pub struct TraceContext {
     pub(super) trace_id: u128,
     pub(super) span_id: u64,
     pub(super) parent_id: Option<u64>,
+    pub(super) link: Option<(u128, u64)>,
     pub(super) is_sampled: bool,
     pub(super) state: Option<HeaderValue>,
 }
@@ -36,10 +37,17 @@ impl TraceContext {
         self.span_id
     }
 
-    /// Returns the id of the span that the request came from, if it came with one.
+    /// Returns the id of the span that the request came from, if it came with one that was
+    /// [taken](crate::ServerBuilder::trace_parents).
     #[must_use]
     pub fn parent_id(&self) -> Option<u64> {
         self.parent_id
+    }
+
+    /// Returns the trace and the span that the request says it came from, if that was not taken.
+    #[must_use]
+    pub fn link(&self) -> Option<(u128, u64)> {
+        self.link
     }
 
     /// Returns `true` if the trace is recorded.
@@ -179,6 +187,7 @@ mod tests {
             trace_id: parent.trace_id,
             span_id: parent.span_id,
             parent_id: None,
+            link: None,
             is_sampled: true,
             state: None,
         };

@@ -6,12 +6,13 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use greenroom_timing::Times;
+use greenroom_timing::{FinishedSpan, Span, SpanObserver, Times};
 use http::{HeaderValue, Method, Request, StatusCode, Version};
 
 use super::trace::{self, Parent, TRACEPARENT, TRACESTATE, TraceContext};
 use super::{Logged, Teller};
 use crate::connection::About;
+use crate::proxies::Sender;
 
 /// The longest path, field and id that an observer is told, in bytes; what follows is left out.
 pub const TRACED_TEXT_BYTES_MAX: usize = 1_024;
@@ -21,6 +22,40 @@ pub trait RequestObserver: Debug + Send + Sync {
     /// Takes a request that is over, and whose trace is sampled. It is called on the loop that
     /// served the request: it must not block, and hand over what takes long.
     fn on_end(&self, request: FinishedRequest);
+
+    /// Takes a span that is over, below that of such a request: of a message to an actor, of a
+    /// request to an upstream. It may be over later than the request. It is called wherever the
+    /// span ended, so the same holds. Does nothing by default.
+    fn on_span(&self, span: FinishedSpan) {
+        drop(span);
+    }
+
+    /// A span was left out, as there were [`SPANS_MAX`](greenroom_timing::SPANS_MAX) below one
+    /// request. Does nothing by default.
+    fn on_span_omitted(&self) {}
+}
+
+/// The requests whose `traceparent` is taken: that they belong to its trace, and are sampled if it
+/// says so. A request of others begins a trace, with a link to theirs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TraceParents {
+    /// None.
+    Off,
+    /// Those that a trusted proxy sent.
+    #[default]
+    Trusted,
+    /// All: any client may join a trace, and have its requests recorded.
+    All,
+}
+
+impl TraceParents {
+    fn are_taken_from(self, sender: Sender) -> bool {
+        match self {
+            Self::Off => false,
+            Self::Trusted => sender == Sender::TrustedProxy,
+            Self::All => true,
+        }
+    }
 }
 
 /// A request that is over.
@@ -64,6 +99,22 @@ pub struct FinishedRequest {
 pub(crate) struct Tracing {
     one_of: NonZeroU32,
     observer: Arc<dyn RequestObserver>,
+    /// The same, as those who begin spans know it.
+    spans: Arc<dyn SpanObserver>,
+}
+
+/// An observer of requests, as one of spans.
+#[derive(Debug)]
+struct Spans(Arc<dyn RequestObserver>);
+
+impl SpanObserver for Spans {
+    fn on_span(&self, span: FinishedSpan) {
+        self.0.on_span(span);
+    }
+
+    fn on_omitted(&self) {
+        self.0.on_span_omitted();
+    }
 }
 
 /// A request whose end the observer is told.
@@ -72,11 +123,18 @@ pub(super) struct Traced {
     context: TraceContext,
     is_tls: bool,
     observer: Arc<dyn RequestObserver>,
+    /// What is done for the request has it as parent.
+    pub(super) span: Span,
 }
 
 impl Tracing {
     pub(super) fn new(one_of: NonZeroU32, observer: Arc<dyn RequestObserver>) -> Self {
-        Self { one_of, observer }
+        let spans = Arc::new(Spans(Arc::clone(&observer)));
+        Self {
+            one_of,
+            observer,
+            spans,
+        }
     }
 
     /// Gives a request its place in a trace, in its fields and its extensions. Returns `None` if
@@ -84,16 +142,22 @@ impl Tracing {
     pub(super) fn begin<B>(
         &self,
         request: &mut Request<B>,
-        teller: &Teller,
-        is_tls: bool,
+        (teller, parents): (&Teller, TraceParents),
+        (sender, is_tls): (Sender, bool),
     ) -> Option<Traced> {
-        let parent = Parent::read(request.headers());
+        let said = Parent::read(request.headers());
+        let (parent, link) = if parents.are_taken_from(sender) {
+            (said, None)
+        } else {
+            (None, said)
+        };
         let context = TraceContext {
             trace_id: parent
                 .as_ref()
                 .map_or_else(|| teller.ids.trace_id(), |parent| parent.trace_id),
             span_id: teller.ids.span_id(),
             parent_id: parent.as_ref().map(|parent| parent.span_id),
+            link: link.map(|link| (link.trace_id, link.span_id)),
             is_sampled: match &parent {
                 Some(parent) => parent.is_sampled,
                 None => teller.sampling.is_drawn(self.one_of.get()),
@@ -103,6 +167,12 @@ impl Tracing {
         };
         tell(&context, request);
         context.is_sampled.then(|| Traced {
+            span: Span::of_request(
+                context.trace_id,
+                context.span_id,
+                context.state(),
+                Arc::clone(&self.spans),
+            ),
             context,
             is_tls,
             observer: Arc::clone(&self.observer),
@@ -173,13 +243,23 @@ mod tests {
     const PARENT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 
     fn begun(one_of: u32, parent: &str) -> (Request<()>, Option<Traced>) {
+        begun_by(Sender::TrustedProxy, TraceParents::Trusted, one_of, parent)
+    }
+
+    fn begun_by(
+        sender: Sender,
+        parents: TraceParents,
+        one_of: u32,
+        parent: &str,
+    ) -> (Request<()>, Option<Traced>) {
         let mut request = Request::new(());
         let headers = request.headers_mut();
         headers.insert(TRACEPARENT, parent.try_into().expect("a value"));
         headers.insert(TRACESTATE, HeaderValue::from_static("rojo=1"));
         let one_of = NonZeroU32::new(one_of).expect("not zero");
         let tracing = Tracing::new(one_of, Arc::new(Nobody));
-        let traced = tracing.begin(&mut request, &Teller::default(), false);
+        let of = (&Teller::default(), parents);
+        let traced = tracing.begin(&mut request, of, (sender, false));
         (request, traced)
     }
 
@@ -215,6 +295,30 @@ mod tests {
         assert_ne!(traced.context.trace_id(), 0);
         assert_eq!(request.headers().get(TRACESTATE), None);
         assert_eq!(request.headers()[TRACEPARENT], traced.context.traceparent());
+    }
+
+    #[test]
+    fn a_client_joins_no_trace_unless_all_may() {
+        for (sender, parents, is_taken) in [
+            (Sender::Client, TraceParents::Trusted, false),
+            (Sender::TrustedProxy, TraceParents::Trusted, true),
+            (Sender::TrustedProxy, TraceParents::Off, false),
+            (Sender::Client, TraceParents::All, true),
+        ] {
+            // The sample takes all, so the flag counts only where the parent is taken.
+            let (request, traced) = begun_by(sender, parents, 1, &PARENT.replace("-01", "-00"));
+            assert_eq!(traced.is_none(), is_taken, "{sender:?} {parents:?}");
+            let context = request.extensions().get::<TraceContext>();
+            let context = context.expect("it is told");
+            assert_eq!(context.parent_id().is_some(), is_taken);
+            assert_eq!(request.headers().contains_key(TRACESTATE), is_taken);
+            let theirs = (
+                0x4bf9_2f35_77b3_4da6_a3ce_929d_0e0e_4736,
+                0x00f0_67aa_0ba9_02b7,
+            );
+            assert_eq!(context.link(), (!is_taken).then_some(theirs));
+            assert_eq!(context.trace_id() == theirs.0, is_taken);
+        }
     }
 
     #[test]

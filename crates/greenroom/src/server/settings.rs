@@ -91,6 +91,13 @@ macro_rules! setters {
             self
         }
 
+        /// Says whose `traceparent` is taken, if requests are traced: see
+        /// [`greenroom_server::ServerBuilder::trace_parents`]. Default: that of trusted proxies.
+        pub fn trace_parents(mut self, parents: $crate::TraceParents) -> Self {
+            self.settings.server = self.settings.server.trace_parents(parents);
+            self
+        }
+
         /// Counts requests and their durations by route, method and status, for
         /// [`RequestMetrics::now`](crate::RequestMetrics::now) and for `install_metrics` to show.
         /// Default: off; with an admin server on.
