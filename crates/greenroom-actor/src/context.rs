@@ -189,7 +189,7 @@ impl<A: Actor> Context<A> {
         if pipes.len() >= PIPES_MAX {
             return Err(PipesFull);
         }
-        let piped = async move {
+        let sending = async move {
             let made = async { message(future.await) };
             match AssertUnwindSafe(made).catch_unwind().await {
                 Ok(message) => Piped::<A, M, K>::new(me, message).send().await,
@@ -197,8 +197,8 @@ impl<A: Actor> Context<A> {
             }
         };
         match Span::current() {
-            Some(span) => pipes.spawn(span.carry(piped)),
-            None => pipes.spawn(piped),
+            Some(span) => pipes.spawn(span.carry(sending)),
+            None => pipes.spawn(sending),
         };
         Ok(())
     }

@@ -134,7 +134,7 @@ impl AsyncHandler<Wait> for Asker {
     type Reply = ();
     async fn handle(&mut self, Wait(begun): Wait, _: &mut Context<Self>) {
         begun.notify_one();
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 }
 
@@ -177,8 +177,8 @@ async fn asks_nest_across_dispatchers() {
     let (system, mut request) = (system(), Request::new());
     let counter = elsewhere(&system, Counter::default);
     let asker = system.spawn(move || Asker(counter.clone()));
-    let asked = request.span.clone().carry(async { asker.ask(Ask).await });
-    assert_eq!(asked.await.unwrap(), 1);
+    let reply = request.span.clone().carry(async { asker.ask(Ask).await });
+    assert_eq!(reply.await.unwrap(), 1);
     // The counter has replied before the asker has.
     let (inner, outer) = (request.next().await, request.next().await);
     assert_eq!(
@@ -207,8 +207,8 @@ async fn actors_of_one_dispatcher_that_ask_each_other_are_traced_as_well() {
     let (system, mut request) = (ActorSystem::new().unwrap(), Request::new());
     let counter = system.spawn(Counter::default);
     let asker = system.spawn(move || Asker(counter.clone()));
-    let asked = request.span.clone().carry(async { asker.ask(Ask).await });
-    assert_eq!(asked.await.unwrap(), 1);
+    let reply = request.span.clone().carry(async { asker.ask(Ask).await });
+    assert_eq!(reply.await.unwrap(), 1);
     let (inner, outer) = (request.next().await, request.next().await);
     assert_eq!(inner.parent_id, Some(outer.span_id));
     assert_eq!(outer.parent_id, Some(REQUEST));

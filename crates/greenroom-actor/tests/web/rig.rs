@@ -36,7 +36,7 @@ pub(crate) struct Settings {
     pub(crate) system: ActorSystemBuilder,
     pub(crate) websocket: WebSocketSettings,
     pub(crate) sse: SseSettings,
-    /// The span of the requests that open WebSockets.
+    /// The span of the requests that open connections.
     pub(crate) opened_by: Option<Span>,
 }
 

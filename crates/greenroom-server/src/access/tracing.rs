@@ -123,7 +123,7 @@ pub(super) struct Traced {
     context: TraceContext,
     is_tls: bool,
     observer: Arc<dyn RequestObserver>,
-    /// What is done for the request has it as parent.
+    /// The parent of what is done for the request.
     pub(super) span: Span,
 }
 

@@ -26,9 +26,9 @@ pub struct FinishedSpan {
     pub began: SystemTime,
     /// The time that it took.
     pub took: Duration,
-    /// What is known of it.
+    /// Attributes: names and values.
     pub attributes: Vec<(&'static str, SpanValue)>,
-    /// What happened meanwhile, in order.
+    /// Events, in the order in which they were told.
     pub events: Vec<SpanEvent>,
     /// The kind of its failure, if it failed.
     pub error: Option<Cow<'static, str>>,

@@ -27,8 +27,8 @@ thread_local! {
 
 /// An observer of spans that are over.
 pub trait SpanObserver: Debug + Send + Sync {
-    /// Takes a span that is over. It is called wherever that ended: it must not block, and hand
-    /// over what takes long.
+    /// Takes a span that is over. It is called wherever that ended, also while a handler's panic
+    /// unwinds: it must neither block nor panic, and hand over what takes long.
     fn on_span(&self, span: FinishedSpan);
 
     /// A span was not begun, as there were [`SPANS_MAX`] already.

@@ -83,8 +83,8 @@ fn a_span_that_is_over_tells_what_is_known_of_it() {
 fn a_trace_has_an_end() {
     let (request, kept) = root();
     let begin = || request.begin(SpanKind::Internal, "one of many");
-    let begun: Vec<_> = (0..SPANS_MAX + 2).filter_map(|_| begin()).collect();
-    let ids: HashSet<_> = begun.iter().map(|span| span.span().span_id()).collect();
+    let open: Vec<_> = (0..SPANS_MAX + 2).filter_map(|_| begin()).collect();
+    let ids: HashSet<_> = open.iter().map(|span| span.span().span_id()).collect();
     assert_eq!(ids.len(), SPANS_MAX as usize);
     assert!(!ids.contains(&0) && !ids.contains(&9));
     assert_eq!(kept.omitted.load(Ordering::Relaxed), 2);

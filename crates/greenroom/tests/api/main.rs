@@ -19,5 +19,6 @@ mod serving;
 mod shapes;
 mod status;
 mod telling;
+mod traces;
 mod websocket;
 mod wire;
