@@ -37,7 +37,7 @@ use greenroom_sites::{Entry, File};
 
 pub(crate) use log::{AccessLogFormat, LogArgs, LogFormat, filter as log_filter};
 #[cfg(feature = "otlp")]
-pub(crate) use otlp::OtlpArgs;
+pub(crate) use otlp::{OtlpArgs, OtlpTlsArgs};
 pub(crate) use process::ProcessArgs;
 pub(crate) use psgi::Gateways;
 pub(crate) use serve::ServeArgs;

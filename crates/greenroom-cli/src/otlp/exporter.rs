@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use greenroom::FinishedRequest;
 use http::Uri;
 use opentelemetry::InstrumentationScope;
 use opentelemetry_otlp::{RetryPolicy, SpanExporter, WithExportConfig, WithHttpConfig};
@@ -13,26 +12,33 @@ use opentelemetry_sdk::trace::SpanExporter as _;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, timeout_at};
 
+use super::below;
 use super::client::CollectorClient;
 use super::losses::{self, Losses};
+use super::queue::Finished;
 use super::span::spans;
 
-/// Requests whose spans are sent at once, at most.
+/// Requests, and spans below them, that are sent at once, at most.
 const BATCH_LEN_MAX: usize = 512;
-/// The time for which a request waits for others to be sent with.
+/// The time for which one waits for others to be sent with.
 const BATCH_DELAY: Duration = Duration::from_secs(1);
 
 pub(super) struct Exporter {
     spans: SpanExporter,
+    client: CollectorClient,
     scope: InstrumentationScope,
     losses: Losses,
 }
 
 impl Exporter {
-    pub(super) fn new(endpoint: &Uri, service: &str) -> anyhow::Result<Self> {
+    pub(super) fn new(
+        client: CollectorClient,
+        endpoint: &Uri,
+        service: &str,
+    ) -> anyhow::Result<Self> {
         let mut spans = SpanExporter::builder()
             .with_http()
-            .with_http_client(CollectorClient::new(endpoint)?)
+            .with_http_client(client.clone())
             .with_endpoint(endpoint.to_string())
             // A batch that waits for a collector makes the queue drop others.
             .with_retry_policy(RetryPolicy::disabled())
@@ -43,6 +49,7 @@ impl Exporter {
         let scope = InstrumentationScope::builder("greenroom");
         Ok(Self {
             spans,
+            client,
             scope: scope.with_version(env!("CARGO_PKG_VERSION")).build(),
             losses: Losses::default(),
         })
@@ -51,7 +58,7 @@ impl Exporter {
     /// Sends what comes; once `ended` completes, what is there.
     pub(super) async fn run(
         mut self,
-        mut waiting: mpsc::Receiver<FinishedRequest>,
+        mut waiting: mpsc::Receiver<Finished>,
         dropped: Arc<AtomicU64>,
         mut ended: oneshot::Receiver<()>,
     ) {
@@ -72,11 +79,12 @@ impl Exporter {
         }
     }
 
-    async fn send(&mut self, batch: &mut Vec<FinishedRequest>) {
-        let requests = batch.drain(..);
-        let batch: Vec<_> = requests
-            .flat_map(|request| spans(&request, &self.scope))
-            .collect();
+    async fn send(&mut self, batch: &mut Vec<Finished>) {
+        let of = |finished| match finished {
+            Finished::Request(request) => spans(&request, &self.scope),
+            Finished::Below(span) => vec![below::span(*span, &self.scope)],
+        };
+        let batch: Vec<_> = batch.drain(..).flat_map(of).collect();
         let count = u64::try_from(batch.len()).unwrap_or(u64::MAX);
         if count == 0 {
             return;
@@ -85,15 +93,19 @@ impl Exporter {
             Ok(()) => metrics::counter!("greenroom_trace_spans_sent_total").increment(count),
             Err(error) => {
                 losses::count("export", count);
-                self.losses.add(count, &error.to_string());
+                let error = self
+                    .client
+                    .take_error()
+                    .unwrap_or_else(|| error.to_string());
+                self.losses.add(count, &error);
             }
         }
     }
 }
 
-/// Waits for the first request, and then for others until the batch is full or late, or the queue
+/// Waits for the first, and then for others until the batch is full or late, or the queue
 /// closed. What was gathered is kept if this is dropped.
-async fn gather(waiting: &mut mpsc::Receiver<FinishedRequest>, batch: &mut Vec<FinishedRequest>) {
+async fn gather(waiting: &mut mpsc::Receiver<Finished>, batch: &mut Vec<Finished>) {
     if waiting.recv_many(batch, BATCH_LEN_MAX).await == 0 {
         return;
     }

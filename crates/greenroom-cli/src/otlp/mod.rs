@@ -1,23 +1,25 @@
 //! Traces: the spans of requests, sent to a collector by OTLP, on a thread of their own.
 
+mod below;
 mod client;
 mod exporter;
 mod losses;
+mod queue;
 mod span;
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc as blocking;
 use std::thread;
 use std::time::Duration;
 
 use anyhow::Context;
-use greenroom::{FinishedRequest, RequestObserver, ServerBuilder};
+use greenroom::ServerBuilder;
 use http::Uri;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::args::OtlpArgs;
+use client::CollectorClient;
 use exporter::Exporter;
+use queue::{Finished, Queue};
 
 /// The time that the spans which wait at the end have to be sent.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(5);
@@ -27,45 +29,34 @@ pub(crate) struct Traces {
     endpoint: Uri,
     service: String,
     observer: Queue,
-    waiting: mpsc::Receiver<FinishedRequest>,
-}
-
-/// The end of the queue at the loops.
-#[derive(Clone, Debug)]
-struct Queue {
-    sender: mpsc::Sender<FinishedRequest>,
-    /// Requests that it had no place for, and of which nobody was told.
-    dropped: Arc<AtomicU64>,
-}
-
-impl RequestObserver for Queue {
-    fn on_end(&self, request: FinishedRequest) {
-        if self.sender.try_send(request).is_err() {
-            self.dropped.fetch_add(1, Ordering::Relaxed);
-            losses::count("queue_full", 1);
-        }
-    }
+    waiting: mpsc::Receiver<Finished>,
+    client: CollectorClient,
 }
 
 impl Traces {
-    /// Makes the queue, if spans are to be sent.
-    pub(crate) fn new(args: &OtlpArgs) -> Option<Self> {
+    /// Makes the queue, if spans are to be sent. Reads the certificates, which need not be readable
+    /// for the user to serve as.
+    pub(crate) fn new(args: &OtlpArgs) -> anyhow::Result<Option<Self>> {
+        let Some(endpoint) = args.endpoint()? else {
+            return Ok(None);
+        };
+        let client = CollectorClient::new(endpoint, &args.tls);
         let length = usize::try_from(args.otlp_queue_len_max).unwrap_or(usize::MAX);
-        let (sender, waiting) = mpsc::channel(length);
-        Some(Self {
-            endpoint: args.endpoint()?.clone(),
+        let (observer, waiting) = Queue::new(length);
+        Ok(Some(Self {
+            endpoint: endpoint.clone(),
             service: args.otlp_service_name.clone(),
-            observer: Queue {
-                sender,
-                dropped: Arc::default(),
-            },
+            observer,
             waiting,
-        })
+            client: client.context("spans cannot be sent")?,
+        }))
     }
 
     /// Has the server put requests into the queue.
     pub(crate) fn observe(&self, args: &OtlpArgs, builder: ServerBuilder) -> ServerBuilder {
-        builder.trace_requests(args.one_of(), self.observer.clone())
+        builder
+            .trace_requests(args.one_of(), self.observer.clone())
+            .trace_parents(args.otlp_parents.into())
     }
 
     /// Starts the thread that sends.
@@ -76,12 +67,12 @@ impl Traces {
             .context("cannot start a runtime for traces")?;
         let exporter = {
             let _within = runtime.enter();
-            Exporter::new(&self.endpoint, &self.service)
+            Exporter::new(self.client, &self.endpoint, &self.service)
         };
         let exporter = exporter.context("--otlp-endpoint")?;
         let (ending, ended) = oneshot::channel();
         let (tell, done) = blocking::channel();
-        let dropped = self.observer.dropped;
+        let dropped = self.observer.into_dropped();
         let run = move || {
             runtime.block_on(exporter.run(self.waiting, dropped, ended));
             // Nobody waits if the time for it is over.

@@ -3,13 +3,15 @@
 use std::str::FromStr;
 use std::time::{Duration, SystemTime};
 
-use greenroom::FinishedRequest;
+use greenroom::{FinishedRequest, SpanLink};
 use http::{Method, StatusCode, Version};
 use opentelemetry::trace::{
     Event, SpanContext, SpanId, SpanKind, Status, TraceFlags, TraceId, TraceState,
 };
 use opentelemetry::{InstrumentationScope, KeyValue};
 use opentelemetry_sdk::trace::{IdGenerator, RandomIdGenerator, SpanData, SpanEvents, SpanLinks};
+
+use super::below::links;
 
 /// The methods that span names and attributes have as they are; a client could make up others.
 const METHODS: [Method; 9] = [
@@ -30,6 +32,12 @@ pub(super) fn spans(request: &FinishedRequest, scope: &InstrumentationScope) -> 
     let mut spans = vec![parts.server()];
     spans.extend(parts.worker());
     spans
+}
+
+/// Returns the number of these spans.
+pub(super) fn count(request: &FinishedRequest) -> u64 {
+    let times = &request.times;
+    1 + u64::from(times.worker_began.is_some() && times.worker_ended.is_some())
 }
 
 struct Parts<'a> {
@@ -54,6 +62,11 @@ impl Parts<'_> {
             parent_span_is_remote: parent.is_some(),
             attributes,
             events,
+            links: links(
+                trace
+                    .link()
+                    .map(|(trace_id, span_id)| SpanLink { trace_id, span_id }),
+            ),
             status: error.map_or(Status::Unset, |_| Status::error("")),
             ..self.span(
                 SpanId::from(trace.span_id()),

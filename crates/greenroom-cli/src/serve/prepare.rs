@@ -64,7 +64,7 @@ pub(super) fn prepare(args: &ServeArgs, file: Option<&File>) -> anyhow::Result<P
     let secured = secure(args, file, identity.as_ref())?;
     let builder = tell(args, Server::builder());
     #[cfg(feature = "otlp")]
-    let traces = Traces::new(&args.otlp);
+    let traces = Traces::new(&args.otlp)?;
     #[cfg(feature = "otlp")]
     let builder = match &traces {
         Some(traces) => traces.observe(&args.otlp, builder),

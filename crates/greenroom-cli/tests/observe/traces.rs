@@ -11,9 +11,10 @@ use rustix::process::Signal;
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::authority::Authority;
 use crate::outside::{tools, wait::until};
 use crate::ports::free_port;
-use crate::program::{Running, output, read_to_end};
+use crate::program::{Running, command, output, read_to_end};
 use crate::site::{Directory, Response, Site, begin};
 
 /// The time-out of a condition; only a failing test waits so long.
@@ -23,20 +24,40 @@ const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
 const PARENT: &str = "00f067aa0ba902b7";
 
 /// The OpenTelemetry Collector while it runs. It is killed when this is dropped.
-struct Collector {
+pub(crate) struct Collector {
     process: Child,
     port: u16,
+    scheme: &'static str,
     directory: TempDir,
 }
 
 impl Collector {
-    fn start() -> Self {
+    pub(crate) fn start() -> Self {
+        Self::start_with("http", "")
+    }
+
+    /// Starts one that speaks TLS, and wants a certificate of clients.
+    fn start_tls(authority: &Authority) -> Self {
+        authority.issue("collector", "127.0.0.1");
+        let file = |name| authority.text(name);
+        Self::start_with(
+            "https",
+            &format!(
+                ", tls: {{cert_file: '{}', key_file: '{}', client_ca_file: '{}'}}",
+                file("collector.pem"),
+                file("collector.key"),
+                file("root.pem"),
+            ),
+        )
+    }
+
+    fn start_with(scheme: &'static str, settings: &str) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let port = free_port();
         let file = directory.path().join("spans.json");
         let config = directory.path().join("collector.yaml");
         let text = format!(
-            "receivers: {{otlp: {{protocols: {{http: {{endpoint: '127.0.0.1:{port}'}}}}}}}}\n\
+            "receivers: {{otlp: {{protocols: {{http: {{endpoint: '127.0.0.1:{port}'{settings}}}}}}}}}\n\
              exporters: {{file: {{path: '{}', flush_interval: 50ms}}}}\n\
              service:\n  telemetry: {{metrics: {{level: none}}}}\n  \
              pipelines: {{traces: {{receivers: [otlp], exporters: [file]}}}}\n",
@@ -52,6 +73,7 @@ impl Collector {
         let collector = Self {
             process,
             port,
+            scheme,
             directory,
         };
         let connect = || TcpStream::connect(("127.0.0.1", port)).is_ok();
@@ -61,8 +83,8 @@ impl Collector {
         collector
     }
 
-    fn url(&self) -> String {
-        format!("http://127.0.0.1:{}", self.port)
+    pub(crate) fn url(&self) -> String {
+        format!("{}://127.0.0.1:{}", self.scheme, self.port)
     }
 
     fn file(&self) -> PathBuf {
@@ -90,7 +112,7 @@ impl Collector {
 
     /// Waits for so many spans.
     #[track_caller]
-    fn await_spans(&self, count: usize) -> Vec<Value> {
+    pub(crate) fn await_spans(&self, count: usize) -> Vec<Value> {
         let spans = until(
             "spans arrive",
             PATIENCE,
@@ -168,6 +190,8 @@ fn a_collector_gets_the_span_of_a_staged_request() {
         "--otlp-service-name",
         "shop",
         "--request-id",
+        "--otlp-parents",
+        "all",
         // It says nothing of requests that have a parent.
         "--otlp-sample",
         "1/1000000",
@@ -229,7 +253,10 @@ fn a_perl_application_has_the_servers_span_as_parent() {
     );
     let collector = Collector::start();
     let url = collector.url();
-    let site = Site::serve(directory, &["--otlp-endpoint", &url]);
+    let site = Site::serve(
+        directory,
+        &["--otlp-endpoint", &url, "--otlp-parents", "all"],
+    );
     let lines = |more: &str| format!("Host: localhost\r\n{more}");
     let told = site.ask("GET", "/", &lines(&traceparent("01"))).text();
     // In upper case it is malformed, and its state means nothing.
@@ -269,34 +296,215 @@ fn a_perl_application_has_the_servers_span_as_parent() {
     }
 }
 
+/// Reads a request, and responds with this status line.
+fn respond(upstream: &TcpListener, status: &str) -> String {
+    let (mut connection, _) = upstream.accept().unwrap();
+    let head = read_head(&mut connection);
+    write!(connection, "HTTP/1.1 {status}\r\nContent-Length: 0\r\n\r\n").unwrap();
+    head
+}
+
 #[test]
-fn an_upstream_has_the_servers_span_as_parent() {
+fn each_try_at_an_upstream_has_a_span_that_is_the_upstreams_parent() {
     let upstream = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = upstream.local_addr().unwrap().port();
+    let (port, nobody) = (upstream.local_addr().unwrap().port(), free_port());
+    // The one with the fewest requests is chosen; of two, the first.
     let directory = Directory::new(&format!(
-        "[[site]]\nroute = {{ path = \"/\", proxy = \"http://127.0.0.1:{port}\" }}\n"
+        "[[site]]\nroute = {{ path = \"/\", proxy = {{ to = [\"http://127.0.0.1:{nobody}\", \
+         \"http://127.0.0.1:{port}\"], failures_max = 100 }} }}\n"
     ));
     let collector = Collector::start();
     let url = collector.url();
-    let site = Site::serve(directory, &["--otlp-endpoint", &url]);
+    let site = Site::serve(
+        directory,
+        &["--otlp-endpoint", &url, "--otlp-parents", "all"],
+    );
     let lines = format!("Host: localhost\r\n{}", traceparent("01"));
-    let asking = site.begin("GET", "/", &lines);
-    let (mut connection, _) = upstream.accept().unwrap();
-    let head = read_head(&mut connection);
-    connection
-        .write_all(b"HTTP/1.1 500 X\r\nContent-Length: 0\r\n\r\n")
-        .unwrap();
+    let asking = site.begin("GET", "/a?secret=1", &lines);
+    let head = respond(&upstream, "500 X").to_ascii_lowercase();
     assert!(read_to_end(asking).starts_with("HTTP/1.1 500"));
     end(site.server);
+    let spans = collector.await_spans(3);
+    let of_kind = |kind: u8| spans.iter().filter(move |it| it["kind"] == kind);
+    let server = of_kind(2).next().unwrap();
+    let resent = "http.request.resend_count";
+    let (again, first): (Vec<_>, Vec<_>) =
+        of_kind(3).partition(|span| attribute(span, resent).is_some());
+    let ([first], [again]) = (&first[..], &again[..]) else {
+        panic!("{spans:#?}");
+    };
+    for (span, port, error) in [(first, nobody, "connect"), (again, port, "500")] {
+        assert_eq!(
+            (&span["name"], &span["traceId"]),
+            (&"GET".into(), &TRACE.into())
+        );
+        assert_eq!(span["parentSpanId"], server["spanId"]);
+        assert_eq!(span["traceState"], "rojo=1");
+        assert_eq!(span["status"]["code"], 2, "{span:#}");
+        for (name, expected) in [
+            ("http.request.method", "GET"),
+            ("server.address", "127.0.0.1"),
+            ("server.port", &port.to_string()),
+            ("url.full", &format!("http://127.0.0.1:{port}/a")),
+            ("error.type", error),
+        ] {
+            assert_eq!(
+                attribute(span, name).as_deref(),
+                Some(expected),
+                "{name}: {span:#}"
+            );
+        }
+    }
+    assert_eq!(attribute(again, resent).as_deref(), Some("1"));
+    assert_eq!(
+        attribute(again, "http.response.status_code").as_deref(),
+        Some("500")
+    );
+    assert!(seconds(again, "response head") > 0.0);
+    let id = again["spanId"].as_str().unwrap();
+    let told = format!("traceparent: 00-{TRACE}-{id}-01\r\n");
+    assert!(
+        head.contains(&told) && head.contains("tracestate: rojo=1\r\n"),
+        "{head}"
+    );
+    assert_eq!(head.matches("traceparent").count(), 1, "{head}");
+    // A failure of the server, by OpenTelemetry's conventions.
+    assert_eq!(server["status"]["code"], 2, "{server:#}");
+    assert_eq!(attribute(server, "error.type").as_deref(), Some("500"));
+}
+
+#[test]
+fn a_client_joins_no_trace_and_asks_for_none() {
+    let collector = Collector::start();
+    let url = collector.url();
+    let server = Running::serve(&["--otlp-endpoint", &url]);
+    assert_eq!(ask(&server, "/hello", &traceparent("00")).status, 200);
+    end(server);
     let [span] = &collector.await_spans(1)[..] else {
         unreachable!("it is one");
     };
-    let id = span["spanId"].as_str().unwrap();
-    let told = format!("traceparent: 00-{TRACE}-{id}-01\r\n");
-    assert!(head.to_ascii_lowercase().contains(&told), "{head}");
-    // A failure of the server, by OpenTelemetry's conventions.
-    assert_eq!(span["status"]["code"], 2, "{span:#}");
-    assert_eq!(attribute(span, "error.type").as_deref(), Some("500"));
+    assert_ne!(span["traceId"], TRACE);
+    assert_eq!(span["parentSpanId"].as_str().unwrap_or_default(), "");
+    assert_eq!(span["traceState"].as_str().unwrap_or_default(), "");
+    let link = &span["links"][0];
+    assert_eq!(
+        (&link["traceId"], &link["spanId"]),
+        (&TRACE.into(), &PARENT.into())
+    );
+    // Of proxies that are trusted, it is taken.
+    let server = Running::serve(&["--otlp-endpoint", &url, "--trusted-proxy", "127.0.0.1"]);
+    assert_eq!(ask(&server, "/hello", &traceparent("01")).status, 200);
+    end(server);
+    let spans = collector.await_spans(2);
+    assert_eq!(
+        (&spans[1]["traceId"], &spans[1]["parentSpanId"]),
+        (&TRACE.into(), &PARENT.into())
+    );
+}
+
+#[test]
+fn a_collector_is_known_by_its_certificate_and_knows_the_server_by_its_own() {
+    let authority = Authority::new();
+    let collector = Collector::start_tls(&authority);
+    authority.issue("client", "greenroom");
+    let url = collector.url();
+    let arguments = ["serve", "--listen", "127.0.0.1:0"];
+    let server = Running::start(
+        command(&arguments)
+            .env("OTEL_EXPORTER_OTLP_ENDPOINT", &url)
+            .env("OTEL_EXPORTER_OTLP_CERTIFICATE", authority.path("root.pem"))
+            .env(
+                "OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE",
+                authority.path("client.pem"),
+            )
+            .env(
+                "OTEL_EXPORTER_OTLP_CLIENT_KEY",
+                authority.path("client.key"),
+            ),
+    );
+    assert_eq!(ask(&server, "/hello", "").status, 200);
+    end(server);
+    assert_eq!(collector.await_spans(1)[0]["name"], "GET /hello");
+    // Without one of its own it is not let in.
+    let ca = authority.text("root.pem");
+    let server = Running::serve(&["--otlp-endpoint", &url, "--otlp-ca-file", &ca]);
+    assert_eq!(ask(&server, "/hello", "").status, 200);
+    let line = server.wait_for_log("spans were lost");
+    assert!(line.contains("CertificateRequired"), "{line}");
+    end(server);
+}
+
+#[test]
+fn a_collector_of_another_authority_is_told_in_the_log_and_holds_up_nothing() {
+    let collector = Collector::start_tls(&Authority::new());
+    let (url, other) = (collector.url(), Authority::new());
+    let ca = other.text("root.pem");
+    let server = Running::serve(&["--otlp-endpoint", &url, "--otlp-ca-file", &ca]);
+    assert_eq!(ask(&server, "/hello", "").status, 200);
+    let line = server.wait_for_log("spans were lost");
+    let names_it = line.contains("invalid peer certificate");
+    assert!(names_it, "{line}");
+    assert_eq!(ask(&server, "/hello", "").status, 200);
+    end(server);
+    assert_eq!(collector.spans().len(), 0);
+}
+
+#[test]
+fn a_file_that_is_none_and_a_protocol_that_is_not_spoken_are_refused() {
+    let authority = Authority::new();
+    authority.issue("client", "greenroom");
+    let (root, client) = (authority.text("root.pem"), authority.text("client.pem"));
+    let (missing, key) = (authority.text("missing.pem"), authority.text("client.key"));
+    let endpoint = [
+        "serve",
+        "-l",
+        "127.0.0.1:0",
+        "--otlp-endpoint",
+        "https://127.0.0.1:4318",
+    ];
+    let with_client = |certificate, key| {
+        let client = [
+            "--otlp-client-certificate",
+            certificate,
+            "--otlp-client-key",
+            key,
+        ];
+        [&["--otlp-ca-file", &root], &client[..]].concat()
+    };
+    for (flags, named) in [
+        (vec!["--otlp-ca-file", &missing], "--otlp-ca-file"),
+        (vec!["--otlp-ca-file", &key], "it has no certificate (PEM)"),
+        (with_client(&missing, &key), "--otlp-client-certificate"),
+        (with_client(&client, &root), "--otlp-client-key"),
+    ] {
+        let refused = output(&[&endpoint[..], &flags].concat());
+        let error = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert!(
+            !refused.status.success() && error.contains(named),
+            "{error}"
+        );
+    }
+    let refused = command(&endpoint)
+        .env("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")
+        .output();
+    let error = String::from_utf8_lossy(&refused.unwrap().stderr).into_owned();
+    assert!(error.contains("by http/protobuf only"), "{error}");
+}
+
+#[test]
+fn a_collector_gets_the_fields_that_the_variable_names() {
+    let collector = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", collector.local_addr().unwrap());
+    let arguments = ["serve", "--listen", "127.0.0.1:0", "--otlp-endpoint", &url];
+    let server = Running::start(command(&arguments).env(
+        "OTEL_EXPORTER_OTLP_HEADERS",
+        "Authorization=Bearer%20a-token",
+    ));
+    assert_eq!(ask(&server, "/hello", "").status, 200);
+    let head = respond(&collector, "200 OK").to_ascii_lowercase();
+    assert!(head.starts_with("post /v1/traces http/1.1\r\n"), "{head}");
+    assert!(head.contains("authorization: bearer a-token\r\n"), "{head}");
+    end(server);
 }
 
 fn read_head(connection: &mut impl Read) -> String {
