@@ -9,6 +9,8 @@ use greenroom_actor::{ActorSystem, ActorSystemStatus};
 #[cfg(feature = "bus")]
 use greenroom_bus::Bus;
 use greenroom_server::{LoopStatus, RequestHandle};
+#[cfg(all(feature = "admin", any(feature = "tls", feature = "tls-ring")))]
+use greenroom_stage::scope::Listing;
 use greenroom_stage::{RouteStatus, StageStatus, StatusScope};
 use http::request::Parts;
 use serde::Serialize;
@@ -132,7 +134,23 @@ pub(crate) struct Shown {
     sources: Sources,
 }
 
+/// The servers of the process, for its metrics.
+#[cfg(all(feature = "admin", any(feature = "tls", feature = "tls-ring")))]
+static SERVERS: Listing<Shown> = Listing::new();
+
 impl Shown {
+    /// Returns those of all servers that the process has now.
+    #[cfg(all(feature = "admin", any(feature = "tls", feature = "tls-ring")))]
+    pub(crate) fn of_process() -> Vec<Arc<Self>> {
+        SERVERS.all()
+    }
+
+    /// Returns the certificates that the server's clients get.
+    #[cfg(any(feature = "tls", feature = "tls-ring"))]
+    pub(crate) fn certificates(&self) -> Vec<greenroom_server::CertificateStatus> {
+        self.sources.certificates()
+    }
+
     /// Attaches a new one to the server, to which these actor systems and sources were given.
     pub(crate) fn attach(
         server: &mut greenroom_server::Server,
@@ -149,6 +167,8 @@ impl Shown {
         for system in actors {
             system.claim(&shown.scope);
         }
+        #[cfg(all(feature = "admin", any(feature = "tls", feature = "tls-ring")))]
+        SERVERS.add(&shown);
         server.attach(Arc::<Self>::clone(&shown));
         shown
     }
@@ -177,7 +197,7 @@ impl Shown {
             #[cfg(feature = "bus")]
             buses: self.sources.buses.iter().map(Bus::status).collect(),
             #[cfg(any(feature = "tls", feature = "tls-ring"))]
-            certificates: self.sources.certificates(),
+            certificates: self.certificates(),
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::time::SystemTime;
 
 use tempfile::TempDir;
 
@@ -39,9 +40,17 @@ impl Authority {
 
     /// Writes a certificate for `name`, and its key.
     pub(crate) fn issue(&self, file: &str, name: &str) {
+        self.issue_until(file, name, None);
+    }
+
+    /// Writes one that ends at this time, if one is given.
+    pub(crate) fn issue_until(&self, file: &str, name: &str, end: Option<SystemTime>) {
         let key = rcgen::KeyPair::generate().expect("a key");
         let mut params = rcgen::CertificateParams::new(vec![name.to_owned()]).expect("a name");
         params.distinguished_name = named(name);
+        if let Some(end) = end {
+            params.not_after = end.into();
+        }
         let certificate = params.signed_by(&key, &self.issuer).expect("a certificate");
         let write = |end: &str, text: String| {
             fs::write(self.path(&format!("{file}.{end}")), text).expect("it is written");

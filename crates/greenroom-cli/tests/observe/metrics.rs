@@ -4,21 +4,25 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write;
 use std::process::Stdio;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use greenroom::METRICS;
 use serde_json::Value;
 
+use crate::authority::Authority;
 use crate::names::{named, packaged};
 use crate::outside::tools;
 use crate::ports::free_port;
+use crate::program::Running;
 use crate::prometheus::Prometheus;
 use crate::site::{Directory, Site};
+use crate::traces::Collector;
 
 const DEADLINE: Duration = Duration::from_mins(1);
 
 /// Counters that are there only after something went wrong that the test does not bring about, and
-/// metrics of what the program does not use: the social network has actors and topics.
+/// metrics of what the program does not use: the social network has actors and topics. Those of
+/// certificates and spans have a test of their own, as that server speaks no plain HTTP.
 const ABSENT: &[&str] = &[
     "greenroom_actor_alive",
     "greenroom_actor_dead_letters_total",
@@ -33,6 +37,9 @@ const ABSENT: &[&str] = &[
     "greenroom_route_rejected_total",
     "greenroom_route_stalls_total",
     "greenroom_stage_route_rejected_total",
+    "greenroom_tls_certificate_not_after_timestamp_seconds",
+    "greenroom_trace_spans_dropped_total",
+    "greenroom_trace_spans_sent_total",
 ];
 
 /// A Perl application, an upstream that is not there, and a limit on the requests of a client.
@@ -141,6 +148,59 @@ fn every_metric_of_the_dashboard_and_the_alerts_is_there() {
                 Value::Array(Vec::new()),
                 "{title}: {query}"
             );
+        }
+    }
+}
+
+/// Asks by TLS, as `localhost`.
+fn get_by_tls(authority: &Authority, address: &str) {
+    let port = address.rsplit(':').next().unwrap();
+    let mut curl = tools::bounded(tools::system("curl"), DEADLINE);
+    curl.args([
+        "--silent",
+        "--fail",
+        "--cacert",
+        &authority.text("root.pem"),
+    ]);
+    curl.args(["--connect-to", &format!("::127.0.0.1:{port}")]);
+    tools::run(curl.arg("https://localhost/hello")).expect_success("curl");
+}
+
+#[test]
+fn a_certificate_that_ends_soon_and_spans_that_are_lost_are_seen_by_prometheus() {
+    let (authority, status) = (Authority::new(), format!("127.0.0.1:{}", free_port()));
+    let end = SystemTime::now() + Duration::from_hours(10 * 24);
+    authority.issue_until("server", "localhost", Some(end));
+    let collector = Collector::start();
+    let url = collector.url();
+    let (cert, key) = (authority.text("server.pem"), authority.text("server.key"));
+    let tls = ["--cert", &cert, "--key", &key, "--status-listen", &status];
+    let server = Running::serve(&[&tls[..], &["--otlp-endpoint", &url]].concat());
+    get_by_tls(&authority, &server.address);
+    collector.await_spans(1);
+    drop(collector);
+    get_by_tls(&authority, &server.address);
+    server.wait_for_log("spans were lost");
+    let prometheus = Prometheus::scraping(&status);
+    prometheus.await_result("rate(greenroom_trace_spans_dropped_total[1m])");
+    let not_after = "greenroom_tls_certificate_not_after_timestamp_seconds{host=\"localhost\"}";
+    let shown = prometheus.await_result(not_after);
+    let shown: u64 = shown[0]["value"][1].as_str().unwrap().parse().unwrap();
+    let expected = end
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .unwrap()
+        .as_secs();
+    assert!(
+        expected.abs_diff(shown) <= 1,
+        "{shown} instead of {expected}"
+    );
+    // It fires after 5 minutes of this.
+    prometheus.await_result("ALERTS{alertname=\"GreenroomCertificateEnds\", host=\"localhost\"}");
+    let row = ["Certificates", "Spans sent", "Spans lost"];
+    for (title, query) in dashboard() {
+        if row.contains(&title.as_str()) {
+            let query = query.replace("$__rate_interval", "1m");
+            prometheus.await_result(&query.replace("$job", ".*").replace("$instance", ".*"));
         }
     }
 }

@@ -1,6 +1,8 @@
 //! Metrics in the format of Prometheus.
 
 mod catalog;
+#[cfg(any(feature = "tls", feature = "tls-ring"))]
+mod certificates;
 mod process;
 mod requests;
 mod stages;
@@ -97,6 +99,8 @@ fn render(recorded: &PrometheusHandle) -> String {
     let mut text = Text::recorded(&recorded.render());
     requests::add(&mut text);
     stages::add(&mut text);
+    #[cfg(any(feature = "tls", feature = "tls-ring"))]
+    certificates::add(&mut text);
     process::add(&mut text);
     text.into()
 }

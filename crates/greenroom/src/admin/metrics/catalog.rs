@@ -247,7 +247,12 @@ pub const METRICS: &[Metric] = &[
     counter("greenroom_trace_spans_sent_total", &[], "Spans that the collector has taken"),
     counter(
         "greenroom_trace_spans_dropped_total", &["reason"],
-        "Spans that were lost (export), and requests whose spans were never made (queue_full)",
+        "Spans that were lost: the queue was full (queue_full), the collector did not take them \
+         (export), or a request had as many below it as it may (trace_full)",
+    ),
+    gauge(
+        "greenroom_tls_certificate_not_after_timestamp_seconds", &["host"],
+        "End of the host's certificate, in seconds since 1970; of several, the earliest",
     ),
     counter("process_cpu_seconds_total", &[], "Processor time, of user and system"),
     gauge("process_threads", &[], "Threads of the process"),
