@@ -30,6 +30,15 @@ pub(crate) struct Experiment {
     pub(crate) load_cores: String,
     /// The response without which a server is not measured.
     pub(crate) check: Option<Check>,
+    /// Words for placeholders.
+    #[serde(default)]
+    pub(crate) vars: BTreeMap<String, String>,
+    /// Those that a quick run replaces.
+    #[serde(default)]
+    pub(crate) quick_vars: BTreeMap<String, String>,
+    /// The columns of cases that have none of their own.
+    #[serde(default)]
+    pub(crate) columns: Vec<Column>,
     #[serde(default)]
     pub(crate) services: BTreeMap<String, Service>,
     pub(crate) contestants: IndexMap<String, Contestant>,
@@ -103,6 +112,9 @@ pub(crate) struct Case {
     #[serde(default)]
     pub(crate) contestants: Vec<String>,
     pub(crate) rounds: Option<u32>,
+    /// Words for placeholders.
+    #[serde(default)]
+    pub(crate) vars: BTreeMap<String, String>,
     pub(crate) load_cores: Option<String>,
     /// Names of parameters and their values.
     #[serde(default)]
@@ -111,6 +123,7 @@ pub(crate) struct Case {
     /// Figures that are computed of others.
     #[serde(default)]
     pub(crate) derive: BTreeMap<String, String>,
+    #[serde(default)]
     pub(crate) columns: Vec<Column>,
     #[serde(default)]
     pub(crate) goals: Vec<Goal>,
@@ -241,6 +254,13 @@ impl Experiment {
             if contestant.label.is_empty() {
                 contestant.label.clone_from(key);
             }
+        }
+        for case in experiment
+            .cases
+            .iter_mut()
+            .filter(|case| case.columns.is_empty())
+        {
+            case.columns.clone_from(&experiment.columns);
         }
         experiment.validate().with_context(|| format!("{name}"))?;
         Ok(experiment)

@@ -92,11 +92,13 @@ const PEERS: &[Need] = &[
     programs("caddy", &["caddy"]),
     programs("haproxy", &["haproxy"]),
     programs("nginx", &["nginx"]),
+    programs("erlang-base", &["erl", "erlc"]),
     programs("libserver-starter-perl", &["start_server"]),
     perl("feersum", "Feersum"),
     perl("starlet", "Plack::Handler::Starlet"),
     perl("starman", "Starman"),
     perl("twiggy", "Twiggy"),
+    programs("uwsgi-plugin-psgi", &["uwsgi_psgi"]),
 ];
 
 /// The makers of the Debian package and of the image, and what tries them.

@@ -3,6 +3,8 @@
 mod http;
 mod program;
 
+pub(crate) use program::Missing;
+
 use std::thread;
 use std::time::{Duration, Instant};
 
