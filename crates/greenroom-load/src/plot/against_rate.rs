@@ -34,7 +34,7 @@ fn latency(series: &[Series]) -> Panel {
     let latencies = all.filter_map(|at| at.latency);
     let times = latencies.flat_map(|latency| [latency.p50, latency.p99]);
     Panel {
-        title: "Response time against request rate",
+        title: "Response time against request rate".into(),
         x: asked(series),
         y: Axis::fitting("response time (ms)", times),
         curves: series.iter().enumerate().flat_map(curves).collect(),
@@ -48,7 +48,7 @@ fn served(series: &[Series]) -> Panel {
         curve((number, &one.name), Dash::Solid, vec![points])
     };
     Panel {
-        title: "Requests served against request rate",
+        title: "Requests served against request rate".into(),
         x: asked(series),
         y: Axis::linear("status below 400 (% of requests)", [WHOLE].into_iter()),
         curves: series.iter().enumerate().map(curve).collect(),
