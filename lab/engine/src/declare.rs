@@ -33,6 +33,12 @@ pub(crate) struct Experiment {
     #[serde(default)]
     pub(crate) services: BTreeMap<String, Service>,
     pub(crate) contestants: IndexMap<String, Contestant>,
+    /// Figures of all cases that are computed of others; a case's own come first.
+    #[serde(default)]
+    pub(crate) derive: BTreeMap<String, String>,
+    /// The columns of cases that have none of their own.
+    #[serde(default)]
+    pub(crate) columns: Vec<Column>,
     pub(crate) cases: Vec<Case>,
 }
 
@@ -104,6 +110,8 @@ pub(crate) struct Case {
     pub(crate) contestants: Vec<String>,
     pub(crate) rounds: Option<u32>,
     pub(crate) load_cores: Option<String>,
+    /// What a server must respond here, instead of the experiment's check.
+    pub(crate) check: Option<Check>,
     /// Names of parameters and their values.
     #[serde(default)]
     pub(crate) over: BTreeMap<String, Vec<f64>>,
@@ -111,6 +119,7 @@ pub(crate) struct Case {
     /// Figures that are computed of others.
     #[serde(default)]
     pub(crate) derive: BTreeMap<String, String>,
+    #[serde(default)]
     pub(crate) columns: Vec<Column>,
     #[serde(default)]
     pub(crate) goals: Vec<Goal>,
@@ -242,8 +251,22 @@ impl Experiment {
                 contestant.label.clone_from(key);
             }
         }
+        experiment.complete();
         experiment.validate().with_context(|| format!("{name}"))?;
         Ok(experiment)
+    }
+
+    /// Gives each case what it has not said itself.
+    fn complete(&mut self) {
+        for case in &mut self.cases {
+            if case.columns.is_empty() {
+                case.columns.clone_from(&self.columns);
+            }
+            for (name, expression) in &self.derive {
+                let own = case.derive.entry(name.clone());
+                own.or_insert_with(|| expression.clone());
+            }
+        }
     }
 
     fn validate(&self) -> anyhow::Result<()> {

@@ -223,8 +223,10 @@ fn rates(rounds: &[&StreamMeasurement], whole: &Tally) -> Vec<AtRate> {
         by_rate.add(&round.by_rate);
     }
     let varying: Vec<_> = by_rate.iter().map(AtRate::of).collect();
-    if varying.is_empty() && whole.ended() > 0 {
-        return vec![AtRate::of_whole(schedule.highest(), whole)];
+    if varying.is_empty() {
+        let at = AtRate::of_whole(schedule.highest(), whole);
+        // Where nothing was served at the only rate, there is nothing to draw.
+        return Vec::from_iter(at.latency.is_some().then_some(at));
     }
     varying
 }

@@ -69,7 +69,7 @@ impl Times {
         self.0.len()
     }
 
-    /// Returns the number of times recorded that are at most this long, to the histogram's accuracy.
+    /// Returns the number of times that are at most this long, to the histogram's accuracy.
     #[must_use]
     pub fn count_within(&self, longest: Duration) -> u64 {
         let nanoseconds = u64::try_from(longest.as_nanos()).unwrap_or(u64::MAX);

@@ -58,11 +58,16 @@ async fn serve(stream: TcpStream, delay: Duration) {
         .await;
 }
 
-async fn respond(_: Request<Incoming>, delay: Duration) -> Result<Response<Full<Bytes>>, Infallible> {
+async fn respond(
+    _: Request<Incoming>,
+    delay: Duration,
+) -> Result<Response<Full<Bytes>>, Infallible> {
     sleep(delay).await;
     let mut response = Response::new(Full::new(PAGE.clone()));
     let kind = hyper::header::HeaderValue::from_static("text/html");
-    response.headers_mut().insert(hyper::header::CONTENT_TYPE, kind);
+    response
+        .headers_mut()
+        .insert(hyper::header::CONTENT_TYPE, kind);
     Ok(response)
 }
 
