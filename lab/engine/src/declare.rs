@@ -36,12 +36,15 @@ pub(crate) struct Experiment {
     /// Those that a quick run replaces.
     #[serde(default)]
     pub(crate) quick_vars: BTreeMap<String, String>,
-    /// The columns of cases that have none of their own.
-    #[serde(default)]
-    pub(crate) columns: Vec<Column>,
     #[serde(default)]
     pub(crate) services: BTreeMap<String, Service>,
     pub(crate) contestants: IndexMap<String, Contestant>,
+    /// Figures of all cases that are computed of others; a case's own come first.
+    #[serde(default)]
+    pub(crate) derive: BTreeMap<String, String>,
+    /// The columns of cases that have none of their own.
+    #[serde(default)]
+    pub(crate) columns: Vec<Column>,
     pub(crate) cases: Vec<Case>,
 }
 
@@ -116,6 +119,8 @@ pub(crate) struct Case {
     #[serde(default)]
     pub(crate) vars: BTreeMap<String, String>,
     pub(crate) load_cores: Option<String>,
+    /// The response that is checked here, instead of the experiment's.
+    pub(crate) check: Option<Check>,
     /// Names of parameters and their values.
     #[serde(default)]
     pub(crate) over: BTreeMap<String, Vec<f64>>,
@@ -161,6 +166,8 @@ pub(crate) struct Load {
     pub(crate) ab: Option<String>,
     /// A program whose last line is one JSON object of numbers.
     pub(crate) command: Option<String>,
+    /// The time after which ab or the command is killed; 180 by default.
+    pub(crate) limit_seconds: Option<u64>,
     /// The path of requests at the contestant.
     pub(crate) path: Option<String>,
     /// The whole URL of requests, if they go elsewhere.
@@ -255,15 +262,22 @@ impl Experiment {
                 contestant.label.clone_from(key);
             }
         }
-        for case in experiment
-            .cases
-            .iter_mut()
-            .filter(|case| case.columns.is_empty())
-        {
-            case.columns.clone_from(&experiment.columns);
-        }
+        experiment.complete();
         experiment.validate().with_context(|| format!("{name}"))?;
         Ok(experiment)
+    }
+
+    /// Gives each case what it has not said itself.
+    fn complete(&mut self) {
+        for case in &mut self.cases {
+            if case.columns.is_empty() {
+                case.columns.clone_from(&self.columns);
+            }
+            for (name, expression) in &self.derive {
+                let own = case.derive.entry(name.clone());
+                own.or_insert_with(|| expression.clone());
+            }
+        }
     }
 
     fn validate(&self) -> anyhow::Result<()> {

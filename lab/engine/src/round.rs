@@ -60,6 +60,7 @@ impl Turn<'_> {
             .contestant
             .check
             .as_ref()
+            .or(self.case.check.as_ref())
             .or(self.experiment.check.as_ref());
         if let (Some(declared), Some(_)) = (declared, &server) {
             check::check(declared, &words, stop)?;

@@ -14,8 +14,8 @@ use crate::declare::Load;
 use crate::figures::Figures;
 use crate::words::Words;
 
-/// The time after which a load is killed.
-pub(super) const LIMIT: Duration = Duration::from_mins(10);
+/// The time after which a load is killed that says nothing itself.
+pub(super) const LIMIT: Duration = Duration::from_mins(3);
 const POLL: Duration = Duration::from_millis(5);
 const POLLS_A_SAMPLE: u32 = 20;
 
