@@ -33,16 +33,14 @@ pub struct Sockets {
     open: Arc<()>,
 }
 
-/// Connections that wait no longer.
+/// Connections that wait no longer: new ones; those whose clients have sent something; those whose
+/// clients have taken some of what was to be sent.
 #[derive(Debug, Default)]
-pub struct Ready {
-    /// New ones
-    pub accepted: Vec<Connection>,
-    /// Those whose clients have sent something
-    pub readable: Vec<Connection>,
-    /// Those whose clients have taken some of what was to be sent
-    pub writable: Vec<Connection>,
-}
+pub struct Ready(
+    pub Vec<Connection>,
+    pub Vec<Connection>,
+    pub Vec<Connection>,
+);
 
 impl Sockets {
     /// Makes the sockets of one listener.
@@ -95,25 +93,25 @@ impl Sockets {
             Ok(_) | Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
-        let mut found = Ready::default();
+        let Ready(mut accepted, mut readable, mut writable) = Ready::default();
         let mut waiting = self.waiting.lock();
         for event in &events {
             let data = event.data;
             if data.u64() == LISTENER {
-                found.accepted = accept_many(&self.listener, &self.open);
+                accepted = accept_many(&self.listener, &self.open);
             }
             let Some(connection) = waiting.remove(&data.u64()) else {
                 continue;
             };
             if connection.has_output() {
-                found.writable.push(connection);
+                writable.push(connection);
             } else {
-                found.readable.push(connection);
+                readable.push(connection);
             }
         }
         if events.is_empty() {
             waiting.retain(|_, connection| !connection.is_idle());
         }
-        Ok(found)
+        Ok(Ready(accepted, readable, writable))
     }
 }

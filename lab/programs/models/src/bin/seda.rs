@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use models::{CONNECTIONS_MAX, POOL_THREADS_MAX, QUEUE_MAX};
-use models::{Connection, Counter, Model, Queue, Request, Sockets, announce, listen};
+use models::{Connection, Counter, Model, Queue, Ready, Request, Sockets, announce, listen};
 
 /// The interval of both controllers. Haboob's is a second; our runs take seconds.
 const SAMPLE: Duration = Duration::from_millis(5);
@@ -46,7 +46,7 @@ impl Stage {
         }))
     }
 
-    /// Runs the stage's handler for batches of its events, under both controllers.
+    /// Runs both controllers; they run the handler for the stage's events.
     fn start(&'static self, handle: impl Fn(Event) + Clone + Send + 'static) {
         thread::spawn(move || {
             let mut rate = 0.0;
@@ -88,10 +88,10 @@ impl Stage {
         let batch = self.batch.load(Relaxed);
         let next = match handled {
             0 => self.batch_max,
-            _ if rate >= before * 0.9 => batch - 1,
-            _ => batch + 2,
+            _ if rate < before * 0.9 => self.batch_max.min(batch + 2),
+            _ => batch.max(2) - 1,
         };
-        self.batch.store(next.clamp(1, self.batch_max), Relaxed);
+        self.batch.store(next, Relaxed);
         rate
     }
 }
@@ -111,7 +111,7 @@ fn main() -> anyhow::Result<()> {
     announce(&listener)?;
     let sockets: &'static Sockets = Box::leak(Box::new(Sockets::new(listener)?));
     let counter: &'static Counter = Box::leak(Box::default());
-    // What blocks takes no batches: the second event would wait for the first.
+    // Who blocks takes no batches: the second event would wait for the first.
     let stage = |()| Stage::new(CONNECTIONS_MAX, OTHER_THREADS_MAX, BATCH_MAX);
     let [accept, parse, send] = [(); 3].map(stage);
     let handle = Stage::new(QUEUE_MAX, POOL_THREADS_MAX, 1);
@@ -140,9 +140,8 @@ fn main() -> anyhow::Result<()> {
         Err(_) => {} // that was its last response
     });
     loop {
-        let ready = sockets.next()?;
-        let (old, new) = ((parse, ready.readable), (accept, ready.accepted));
-        for (stage, connections) in [old, new, (send, ready.writable)] {
+        let Ready(accepted, readable, writable) = sockets.next()?;
+        for (stage, connections) in [(accept, accepted), (parse, readable), (send, writable)] {
             for connection in connections {
                 stage.queue.push((connection, None));
             }
