@@ -125,6 +125,12 @@ miri: ## Run the actors' unsafe code under Miri (needs a nightly toolchain; inst
 	MIRIFLAGS='$(MIRI_FLAGS)' $(CARGO) +nightly miri $(MIRI_TEST) -- --skip senders_on_other_threads
 	MIRIFLAGS='$(MIRI_FLAGS) -Zmiri-tree-borrows' $(CARGO) +nightly miri $(MIRI_TEST) -- senders_on_other_threads
 
+# RUN: an experiment of lab/experiments, or all; QUICK=1: one short round; ARGS: further flags.
+.PHONY: lab
+lab: ## List the experiments, or run one: RUN=tutorial, RUN=all QUICK=1 (ARGS: further flags)
+	$(CARGO) run --release --quiet --locked --manifest-path lab/Cargo.toml --package greenroom-lab --bin lab -- \
+		$(RUN) $(if $(QUICK),--quick) $(ARGS)
+
 .PHONY: bench-http
 bench-http: ## Measure against raw epoll, hyper, axum and actix-web (ARGS=--help)
 	$(CARGO) run --release --locked --manifest-path lab/http-bench/Cargo.toml --bin bench-http -- $(ARGS)

@@ -21,7 +21,7 @@ pub(super) fn panels(series: &[Series]) -> Vec<Panel> {
     let all = || series.iter().flat_map(|one| &one.rates);
     let times = all().flat_map(|at| [at.latency.p50, at.latency.p99]);
     vec![Panel {
-        title: "Response time against request rate",
+        title: "Response time against request rate".into(),
         x: Axis::tight("request rate asked for (1/s)", all().map(|at| at.rate)),
         y: Axis::fitting("response time (ms)", times),
         curves: series.iter().enumerate().flat_map(curves).collect(),
