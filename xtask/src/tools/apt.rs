@@ -105,6 +105,8 @@ const PEERS: &[Need] = &[
     perl("libglib-perl", "Glib"),
     perl("libpoe-perl", "POE"),
     // The frameworks of lab/experiments/frameworks.toml.
+    programs("default-jdk-headless", &["java", "javac"]),
+    programs("jruby", &["jruby"]),
     programs("maven", &["mvn"]),
     programs("ruby", &["ruby"]),
     Need {

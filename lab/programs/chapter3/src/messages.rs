@@ -3,7 +3,9 @@
 use std::time::Instant;
 
 use anyhow::ensure;
-use greenroom_actor::{Actor, ActorRef, ActorSystem, BoxError, Context, Handler, Mailbox, messages};
+use greenroom_actor::{
+    Actor, ActorRef, ActorSystem, BoxError, Context, Handler, Mailbox, messages,
+};
 use serde_json::{Value, json};
 
 const MAILBOX: u32 = 1_024;

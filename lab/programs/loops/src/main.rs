@@ -1,5 +1,5 @@
-//! The two programs that the manual of `AnyEvent` measures loops with: on tokio, and on tokio with the
-//! registry of deadlines that Greenroom's loops have.
+//! The two programs that the manual of `AnyEvent` measures loops with: on tokio, and on tokio with
+//! the registry of deadlines that Greenroom's loops have.
 //!
 //! ```text
 //! lab-loops watchers tokio|greenroom PAIRS
