@@ -125,6 +125,12 @@ miri: ## Run the actors' unsafe code under Miri (needs a nightly toolchain; inst
 	MIRIFLAGS='$(MIRI_FLAGS)' $(CARGO) +nightly miri $(MIRI_TEST) -- --skip senders_on_other_threads
 	MIRIFLAGS='$(MIRI_FLAGS) -Zmiri-tree-borrows' $(CARGO) +nightly miri $(MIRI_TEST) -- senders_on_other_threads
 
+# RUN: an experiment of lab/experiments, or all; QUICK=1: one short round; ARGS: further flags.
+.PHONY: lab
+lab: ## List the experiments, or run one: RUN=tutorial, RUN=all QUICK=1 (ARGS: further flags)
+	$(CARGO) run --release --quiet --locked --manifest-path lab/Cargo.toml --package greenroom-lab --bin lab -- \
+		$(RUN) $(if $(QUICK),--quick) $(ARGS)
+
 .PHONY: bench-http
 bench-http: ## Measure against raw epoll, hyper, axum and actix-web (ARGS=--help)
 	$(CARGO) run --release --locked --manifest-path lab/http-bench/Cargo.toml --bin bench-http -- $(ARGS)
@@ -141,10 +147,6 @@ bench-load: ## Measure the load generator against wrk and ab (ARGS=--help)
 .PHONY: bench-isolation
 bench-isolation: ## Measure whether a slow request holds up a fast one, beside axum and Node (ARGS=--help)
 	$(CARGO) run --release --locked --manifest-path lab/isolation-bench/Cargo.toml --bin bench-isolation -- $(ARGS)
-
-.PHONY: bench-actors
-bench-actors: ## Measure messages and actors beside ractor, kameo, xtra, actix, Pekko and Erlang (ARGS=--help)
-	$(CARGO) run --release --locked --manifest-path lab/actor-bench/Cargo.toml --bin bench-actors -- $(ARGS)
 
 .PHONY: bench-psgi
 bench-psgi: ## Measure Perl applications beside Twiggy, Feersum, Starman and Starlet (ARGS=--help)

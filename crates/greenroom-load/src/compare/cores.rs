@@ -31,7 +31,10 @@ pub enum CoresError {
 
 impl Cores {
     /// Returns the cores that the calling thread may run on.
-    pub(super) fn available() -> Result<Self, CoresError> {
+    ///
+    /// # Errors
+    /// [`CoresError::System`] when the kernel does not tell.
+    pub fn available() -> Result<Self, CoresError> {
         let set = sched_getaffinity(None)?;
         let all = (0..CpuSet::MAX_CPU).filter(|core| set.is_set(*core));
         Ok(Self(all.collect()))
@@ -126,12 +129,17 @@ pub(super) fn split(
 }
 
 /// Keeps the calling thread, and what it starts, on some cores until it is dropped.
-pub(super) struct Pinned {
+#[derive(Debug)]
+pub struct Pinned {
     before: Option<CpuSet>,
 }
 
 impl Pinned {
-    pub(super) fn to(cores: Option<&Cores>) -> Result<Self, CoresError> {
+    /// Keeps the calling thread on these cores; `None` changes nothing.
+    ///
+    /// # Errors
+    /// [`CoresError`] when the kernel denies them.
+    pub fn to(cores: Option<&Cores>) -> Result<Self, CoresError> {
         let Some(cores) = cores else {
             return Ok(Self { before: None });
         };

@@ -25,11 +25,12 @@ mod text;
 use std::time::Duration;
 
 pub use contender::{Contender, ContenderError};
-pub use cores::{Cores, CoresError};
+pub use cores::{Cores, CoresError, Pinned};
 pub use outcome::{Outcome, Series};
 pub use plan::{Check, Comparison};
 pub use rounds::run;
 pub use sample::{Metric, Sample};
+pub use server::{Launch, Server};
 pub use statistics::{Difference, Ratio, median};
 pub use summary::{MetricSummary, SeriesSummary, Summary};
 pub use text::write_text;

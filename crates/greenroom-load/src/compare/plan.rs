@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use super::{CompareError, Contender, Cores};
+use super::{CompareError, Contender, Cores, Launch};
 use crate::plan::{End, Pace, Plan, Protocol, Schedule, StreamPlan};
 
 /// The most rounds.
@@ -106,6 +106,18 @@ impl Comparison {
             contender,
         });
         contenders.chain(again).collect()
+    }
+
+    pub(super) fn launch(&self, run: &Run<'_>, cores: Option<Cores>) -> Launch {
+        let Contender {
+            command, target, ..
+        } = run.contender;
+        Launch {
+            cores,
+            start_timeout: self.start_timeout,
+            end_timeout: self.end_timeout,
+            ..Launch::new(run.name.clone(), command.clone(), target.clone())
+        }
     }
 
     pub(super) fn measured(&self, run: &Run<'_>) -> Plan {

@@ -125,15 +125,15 @@ impl Bench<'_, '_> {
             return Err(CompareError::Interrupted);
         }
         (self.progress)(&Step::Begins(turn));
-        let cores = self.split.server.as_ref();
-        let mut server = Server::start(self.comparison, run, cores, self.stop)?;
+        let cores = self.split.server.clone();
+        let mut server = Server::start(&self.comparison.launch(run, cores), self.stop)?;
         let _pinned = Pinned::to(self.split.load.as_ref())?;
         self.first_response(run, &server)?;
         if let Some(plan) = self.comparison.warming_up(run) {
             self.load_unseen(run, &plan)?;
         }
         let mut measurement = self.measure(turn, run, &server)?;
-        server.check(run, "while it was under load")?;
+        server.check("while it was under load")?;
         let sample = Sample::of(turn.round, &measurement);
         let stream = measurement.streams.swap_remove(0);
         if sample.responses == 0 {

@@ -12,11 +12,10 @@ use procfs::process::all_processes;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use socket2::{Domain, SockAddr, Socket, Type};
 
+use super::CompareError;
 use super::cores::{Cores, Pinned};
 use super::output::Tail;
-use super::plan::Run;
-use super::{CompareError, Comparison};
-use crate::plan::Place;
+use crate::plan::{Place, Target};
 use crate::run::Stop;
 
 /// The pause between two checks that a server accepts connections, or has ended.
@@ -31,9 +30,45 @@ const GONE_WAIT_MAX: Duration = Duration::from_secs(1);
 /// The time that another listener has to go away from the place of a server.
 const VACANT_WAIT_MAX: Duration = Duration::from_secs(2);
 
+/// The start of a server.
+#[derive(Clone, Debug)]
+pub struct Launch {
+    /// Its name in errors.
+    pub name: String,
+    /// The program and its arguments; at least the program. It must stay in the foreground.
+    pub command: Vec<String>,
+    /// Variables beside those of this program.
+    pub environment: Vec<(String, String)>,
+    /// The URL at which it accepts connections.
+    pub target: Target,
+    /// The cores that it runs on; `None` leaves that to the kernel.
+    pub cores: Option<Cores>,
+    /// The time within which it must accept connections. Default: 10 s.
+    pub start_timeout: Duration,
+    /// The time that it has to end after SIGTERM, before SIGKILL. Default: 5 s.
+    pub end_timeout: Duration,
+}
+
+impl Launch {
+    /// Creates a start with the defaults, on any core.
+    #[must_use]
+    pub fn new(name: String, command: Vec<String>, target: Target) -> Self {
+        Self {
+            name,
+            command,
+            environment: Vec::new(),
+            target,
+            cores: None,
+            start_timeout: Duration::from_secs(10),
+            end_timeout: Duration::from_secs(5),
+        }
+    }
+}
+
 /// A server that accepts connections. Its process group ends when this value is dropped.
 #[derive(Debug)]
-pub(super) struct Server {
+pub struct Server {
+    name: String,
     child: Child,
     /// Its exit status, once it was waited for; from then on its process number may be reused.
     status: Option<ExitStatus>,
@@ -43,73 +78,82 @@ pub(super) struct Server {
 
 impl Server {
     /// Starts a server and waits until it accepts connections.
-    pub(super) fn start(
-        comparison: &Comparison,
-        run: &Run<'_>,
-        cores: Option<&Cores>,
-        stop: &Stop,
-    ) -> Result<Self, CompareError> {
-        let place = &run.contender.target.place;
-        wait_until_vacant(place, run)?;
-        let pinned = Pinned::to(cores)?;
-        let spawned = spawn(&run.contender.command);
+    ///
+    /// # Errors
+    /// [`CompareError`] when its place is taken, it cannot be started, ends, or does not accept in
+    /// time; and when `stop` is set meanwhile.
+    pub fn start(launch: &Launch, stop: &Stop) -> Result<Self, CompareError> {
+        wait_until_vacant(launch)?;
+        let pinned = Pinned::to(launch.cores.as_ref())?;
+        let spawned = spawn(launch);
         drop(pinned);
-        let (child, output) = spawned.map_err(|error| not_started(run, error))?;
+        let (child, output) = spawned.map_err(|source| CompareError::Start {
+            name: launch.name.clone(),
+            program: launch.command.first().cloned().unwrap_or_default(),
+            source,
+        })?;
         let mut server = Self {
+            name: launch.name.clone(),
             child,
             status: None,
             output,
-            end_timeout: comparison.end_timeout,
+            end_timeout: launch.end_timeout,
         };
-        server.wait_until_it_accepts(comparison.start_timeout, run, stop)?;
+        server.wait_until_it_accepts(launch, stop)?;
         Ok(server)
     }
 
-    pub(super) fn pid(&self) -> u32 {
+    /// Returns its process number, which is its process group's too.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
     /// Returns the end of its output until now.
-    pub(super) fn output(&self) -> String {
+    #[must_use]
+    pub fn output(&self) -> String {
         self.output.text()
     }
 
-    /// Returns an error when it has ended.
-    pub(super) fn check(&mut self, run: &Run<'_>, when: &'static str) -> Result<(), CompareError> {
+    /// Checks that it has not ended by itself.
+    ///
+    /// # Errors
+    /// [`CompareError::Ended`] with the end of its output.
+    pub fn check(&mut self, when: &'static str) -> Result<(), CompareError> {
         if !self.has_ended() {
             return Ok(());
         }
-        let status = self.end().map_err(|error| not_started(run, error))?;
+        let name = self.name.clone();
+        let status = self.end().map_err(|source| CompareError::Start {
+            name: name.clone(),
+            program: name.clone(),
+            source,
+        })?;
         Err(CompareError::Ended {
-            name: run.name.clone(),
+            name,
             status,
             when,
             output: self.output.text_to_the_end(),
         })
     }
 
-    fn wait_until_it_accepts(
-        &mut self,
-        timeout: Duration,
-        run: &Run<'_>,
-        stop: &Stop,
-    ) -> Result<(), CompareError> {
+    fn wait_until_it_accepts(&mut self, launch: &Launch, stop: &Stop) -> Result<(), CompareError> {
         let begin = Instant::now();
         loop {
-            let accepts = accepts(&run.contender.target.place);
+            let accepts = accepts(&launch.target.place);
             // A server that could not listen ends; then it is another process that accepts.
-            self.check(run, "before it accepted connections")?;
+            self.check("before it accepted connections")?;
             if accepts {
                 return Ok(());
             }
             if stop.is_stopped() {
                 return Err(CompareError::Interrupted);
             }
-            if begin.elapsed() >= timeout {
+            if begin.elapsed() >= launch.start_timeout {
                 return Err(CompareError::Silent {
-                    name: run.name.clone(),
-                    url: run.contender.target.to_string(),
-                    timeout,
+                    name: launch.name.clone(),
+                    url: launch.target.to_string(),
+                    timeout: launch.start_timeout,
                     output: self.output(),
                 });
             }
@@ -173,20 +217,16 @@ impl Drop for Server {
     }
 }
 
-fn not_started(run: &Run<'_>, source: io::Error) -> CompareError {
-    CompareError::Start {
-        name: run.name.clone(),
-        program: run.contender.command.first().cloned().unwrap_or_default(),
-        source,
-    }
-}
-
-fn spawn(command: &[String]) -> io::Result<(Child, Tail)> {
-    let (program, arguments) = command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
+fn spawn(launch: &Launch) -> io::Result<(Child, Tail)> {
+    let (program, arguments) = launch
+        .command
+        .split_first()
+        .ok_or(io::ErrorKind::InvalidInput)?;
     let (reader, writer) = io::pipe()?;
     let output = Tail::of(reader)?;
     let child = Command::new(program)
         .args(arguments)
+        .envs(launch.environment.iter().cloned())
         .stdin(Stdio::null())
         .stdout(writer.try_clone()?)
         .stderr(writer)
@@ -196,13 +236,13 @@ fn spawn(command: &[String]) -> io::Result<(Child, Tail)> {
 }
 
 /// Waits until no process accepts connections there; otherwise another server would be measured.
-fn wait_until_vacant(place: &Place, run: &Run<'_>) -> Result<(), CompareError> {
+fn wait_until_vacant(launch: &Launch) -> Result<(), CompareError> {
     let begin = Instant::now();
-    while accepts(place) {
+    while accepts(&launch.target.place) {
         if begin.elapsed() >= VACANT_WAIT_MAX {
             return Err(CompareError::Occupied {
-                name: run.name.clone(),
-                url: run.contender.target.to_string(),
+                name: launch.name.clone(),
+                url: launch.target.to_string(),
             });
         }
         thread::sleep(VACANT_POLL);

@@ -49,7 +49,7 @@ fn latency_of_one(series: &Series) -> Panel {
         ..Entry::heading(name)
     };
     Panel {
-        title: "Response time against time",
+        title: "Response time against time".into(),
         x: seconds(std::slice::from_ref(series)),
         y: Axis::fitting("response time (ms)", times),
         curves: PERCENTILES
@@ -84,7 +84,7 @@ fn latency_of_many(series: &[Series]) -> Panel {
         })
     };
     Panel {
-        title: "Response time against time",
+        title: "Response time against time".into(),
         x: seconds(series),
         y: Axis::fitting("response time (ms)", times),
         curves: series.iter().enumerate().flat_map(curves).collect(),
@@ -127,7 +127,7 @@ fn rates(series: &[Series]) -> Panel {
     };
     groups.push(rate_keys(series));
     Panel {
-        title: "Request rate against time",
+        title: "Request rate against time".into(),
         x: seconds(series),
         y: Axis::linear("requests per second (1/s)", values),
         legend: Legend::new(groups),

@@ -1,5 +1,6 @@
 //! Scales: the positions of values, and the labelled ones among them.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, Ranged, ValueFormatter};
@@ -20,7 +21,7 @@ const FINE_DECADES_MAX: f64 = 3.2;
 #[derive(Clone, Debug)]
 pub(super) struct Axis {
     /// Quantity and unit.
-    pub(super) label: &'static str,
+    pub(super) label: Cow<'static, str>,
     is_log: bool,
     /// Bounds, in the scale's unit.
     low: f64,
@@ -32,7 +33,10 @@ pub(super) struct Axis {
 
 impl Axis {
     /// Creates an axis from zero to a tick at or above all values.
-    pub(super) fn linear(label: &'static str, values: impl Iterator<Item = f64>) -> Self {
+    pub(super) fn linear(
+        label: impl Into<Cow<'static, str>>,
+        values: impl Iterator<Item = f64>,
+    ) -> Self {
         let mut axis = Self::tight(label, values);
         let step = axis.ticks.get(1).map_or(1.0, |(at, _)| *at);
         if axis.high * (1.0 + LINEAR_MARGIN) > axis.ticks.last().map_or(0.0, |(at, _)| *at) {
@@ -44,7 +48,10 @@ impl Axis {
     }
 
     /// Creates an axis from zero to just the highest value.
-    pub(super) fn tight(label: &'static str, values: impl Iterator<Item = f64>) -> Self {
+    pub(super) fn tight(
+        label: impl Into<Cow<'static, str>>,
+        values: impl Iterator<Item = f64>,
+    ) -> Self {
         let highest = values.fold(0.0, f64::max);
         let high = if highest > 0.0 { highest } else { 1.0 };
         let step = step(high);
@@ -54,7 +61,7 @@ impl Axis {
             .map(|at| (at, written(at)))
             .collect();
         Self {
-            label,
+            label: label.into(),
             is_log: false,
             low: 0.0,
             high,
@@ -65,7 +72,10 @@ impl Axis {
 
     /// Creates a linear axis, or a logarithmic one where the values, all above zero, span more than
     /// two decades.
-    pub(super) fn fitting(label: &'static str, values: impl Iterator<Item = f64> + Clone) -> Self {
+    pub(super) fn fitting(
+        label: impl Into<Cow<'static, str>>,
+        values: impl Iterator<Item = f64> + Clone,
+    ) -> Self {
         let lowest = values.clone().fold(f64::INFINITY, f64::min);
         let highest = values.clone().fold(0.0, f64::max);
         if lowest > 0.0 && highest / lowest > 10_f64.powf(LINEAR_DECADES_MAX) {
@@ -75,7 +85,7 @@ impl Axis {
         }
     }
 
-    fn logarithmic(label: &'static str, lowest: f64, highest: f64) -> Self {
+    fn logarithmic(label: impl Into<Cow<'static, str>>, lowest: f64, highest: f64) -> Self {
         let lowest = lowest * (1.0 - LOG_MARGIN);
         let highest = highest * (1.0 + LOG_MARGIN);
         let numbers = || log_numbers(lowest, highest);
@@ -92,7 +102,7 @@ impl Axis {
             .map(|number| (place(number), written(10_f64.powf(place(number)))))
             .filter(|(at, _)| is_inside(*at));
         Self {
-            label,
+            label: label.into(),
             is_log: true,
             low,
             high,
@@ -102,7 +112,7 @@ impl Axis {
     }
 
     /// Creates an axis of percentiles up to so many nines.
-    pub(super) fn percentiles(label: &'static str, nines: f64) -> Self {
+    pub(super) fn percentiles(label: impl Into<Cow<'static, str>>, nines: f64) -> Self {
         let high = nines.max(1.0);
         let whole = (0_u32..)
             .map(f64::from)
@@ -115,7 +125,7 @@ impl Axis {
             .take_while(|nines| *nines < high)
             .flat_map(part);
         Self {
-            label,
+            label: label.into(),
             is_log: false,
             low: 0.0,
             high,

@@ -17,10 +17,12 @@ mod page;
 mod panel;
 mod percentiles;
 mod series;
+mod sweep;
 mod text;
 
 pub use page::{PageError, html};
 pub use series::{AtRate, Latency, Moment, PercentilePoint, Series};
+pub use sweep::{Sweep, sweep};
 
 use panel::Panel;
 

@@ -1,5 +1,7 @@
 //! One picture with its title, legend and axes; and several of them as one SVG document.
 
+use std::borrow::Cow;
+
 use plotters::chart::ChartBuilder;
 use plotters::drawing::IntoDrawingArea;
 use plotters::style::text_anchor::{HPos, VPos};
@@ -24,7 +26,7 @@ const TITLE_FONT: u32 = 17 * UNITS;
 /// A picture.
 #[derive(Debug)]
 pub(super) struct Panel {
-    pub(super) title: &'static str,
+    pub(super) title: Cow<'static, str>,
     pub(super) x: Axis,
     pub(super) y: Axis,
     pub(super) curves: Vec<Curve>,
@@ -73,7 +75,7 @@ fn draw_all(area: &Area<'_>, panels: &[Panel]) -> Drawn {
 }
 
 fn document(panels: &[Panel], names: &[&str], height: u32, inside: &str) -> String {
-    let titles: Vec<_> = panels.iter().map(|panel| panel.title).collect();
+    let titles: Vec<_> = panels.iter().map(|panel| &*panel.title).collect();
     let (title, names) = (titles.join("; "), escaped(&names.join("; ")));
     let (wide, high) = (WIDTH / UNITS, height / UNITS);
     let paper = super::look::hex(PAPER.light);
@@ -94,7 +96,7 @@ impl Panel {
 
     fn draw(&self, area: &Area<'_>) -> Drawn {
         let title = font(TITLE_FONT, &INK.light, HPos::Left, VPos::Top);
-        area.draw_text(self.title, &bold(title), (0, 0))?;
+        area.draw_text(&self.title, &bold(title), (0, 0))?;
         let (_, below) = area.split_vertically(TITLE_HEIGHT);
         let (legend, chart) = below.split_vertically(self.legend.height());
         self.legend.draw(&legend)?;
@@ -116,8 +118,8 @@ impl Panel {
             .label_style(font(FONT, &INK.light, HPos::Center, VPos::Center))
             .axis_desc_style(font(FONT, &INK.light, HPos::Center, VPos::Center))
             .set_all_tick_mark_size(TICK)
-            .x_desc(self.x.label)
-            .y_desc(self.y.label)
+            .x_desc(&*self.x.label)
+            .y_desc(&*self.y.label)
             .draw()?;
         for element in self.lines() {
             chart.plotting_area().draw(&element)?;

@@ -26,7 +26,7 @@ pub(super) fn panels(series: &[Series]) -> Vec<Panel> {
     let points: Vec<_> = curves.iter().flat_map(points).collect();
     let nines = points.iter().map(|(nines, _)| *nines).fold(0.0, f64::max);
     vec![Panel {
-        title: "Response time by percentile",
+        title: "Response time by percentile".into(),
         x: Axis::percentiles("percentile of requests", nines),
         y: Axis::fitting("response time (ms)", points.iter().map(|(_, time)| *time)),
         curves,

@@ -1,0 +1,374 @@
+//! The declaration of an experiment, as its file has it.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use anyhow::{Context, ensure};
+use indexmap::IndexMap;
+use serde::{Deserialize, Serialize};
+
+/// An experiment: a question, the systems that are asked, and the loads that ask them.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Experiment {
+    pub(crate) title: String,
+    pub(crate) question: String,
+    /// The source that it repeats.
+    #[serde(default)]
+    pub(crate) source: String,
+    /// Its method and its reading, in Markdown.
+    #[serde(default)]
+    pub(crate) text: String,
+    /// What was found, in Markdown: `{CASE CONTESTANT FIGURE PARAMETER=VALUE .DECIMALS}` stands for
+    /// a median.
+    #[serde(default)]
+    pub(crate) summary: String,
+    /// Interleaved rounds of each case.
+    #[serde(default = "default_rounds")]
+    pub(crate) rounds: u32,
+    /// The value of `{seconds}`.
+    #[serde(default = "default_seconds")]
+    pub(crate) seconds: f64,
+    /// The cores of the loads, as `taskset` writes them.
+    #[serde(default = "default_load_cores")]
+    pub(crate) load_cores: String,
+    /// The response without which a server is not measured.
+    pub(crate) check: Option<Check>,
+    /// Words for placeholders.
+    #[serde(default)]
+    pub(crate) vars: BTreeMap<String, String>,
+    /// Those that a quick run replaces.
+    #[serde(default)]
+    pub(crate) quick_vars: BTreeMap<String, String>,
+    #[serde(default)]
+    pub(crate) services: BTreeMap<String, Service>,
+    pub(crate) contestants: IndexMap<String, Contestant>,
+    /// Figures of all cases that are computed of others; a case's own come first.
+    #[serde(default)]
+    pub(crate) derive: BTreeMap<String, String>,
+    /// The columns of cases that have none of their own.
+    #[serde(default)]
+    pub(crate) columns: Vec<Column>,
+    pub(crate) cases: Vec<Case>,
+}
+
+/// A request and what its response must be.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Check {
+    pub(crate) path: String,
+    #[serde(default = "default_status")]
+    pub(crate) status: u16,
+    /// A part of the body; its whitespace at both ends does not matter.
+    #[serde(default)]
+    pub(crate) contains: String,
+}
+
+/// A program that runs beside each contestant.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Service {
+    pub(crate) build: Option<String>,
+    #[serde(default)]
+    pub(crate) needs: Vec<String>,
+    pub(crate) start: String,
+    #[serde(default = "default_load_cores")]
+    pub(crate) cores: String,
+}
+
+/// A system that is measured.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Contestant {
+    /// Its name in tables; that of its table in the file by default.
+    #[serde(default)]
+    pub(crate) label: String,
+    pub(crate) build: Option<String>,
+    #[serde(default)]
+    pub(crate) builds: Vec<String>,
+    /// Programs that must be installed.
+    #[serde(default)]
+    pub(crate) needs: Vec<String>,
+    /// The command that prints its version, if its build does not know it.
+    pub(crate) version: Option<String>,
+    /// The server's command; without one, its loads are commands.
+    pub(crate) start: Option<String>,
+    #[serde(default)]
+    pub(crate) environment: BTreeMap<String, String>,
+    #[serde(default = "default_server_cores")]
+    pub(crate) cores: String,
+    /// Runs a second time in each round, to show the difference between equals.
+    #[serde(default)]
+    pub(crate) again: bool,
+    #[serde(default = "default_start_seconds")]
+    pub(crate) start_seconds: u64,
+    pub(crate) check: Option<Check>,
+    /// Words for placeholders.
+    #[serde(default)]
+    pub(crate) vars: BTreeMap<String, String>,
+}
+
+/// One load on all contestants, perhaps with several values of its parameters.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Case {
+    pub(crate) name: String,
+    #[serde(default)]
+    pub(crate) text: String,
+    /// Those that take part; all by default.
+    #[serde(default)]
+    pub(crate) contestants: Vec<String>,
+    pub(crate) rounds: Option<u32>,
+    /// Words for placeholders.
+    #[serde(default)]
+    pub(crate) vars: BTreeMap<String, String>,
+    pub(crate) load_cores: Option<String>,
+    /// The response that is checked here, instead of the experiment's.
+    pub(crate) check: Option<Check>,
+    /// Names of parameters and their values.
+    #[serde(default)]
+    pub(crate) over: BTreeMap<String, Vec<f64>>,
+    pub(crate) steps: Vec<Step>,
+    /// Figures that are computed of others.
+    #[serde(default)]
+    pub(crate) derive: BTreeMap<String, String>,
+    #[serde(default)]
+    pub(crate) columns: Vec<Column>,
+    #[serde(default)]
+    pub(crate) goals: Vec<Goal>,
+    #[serde(default)]
+    pub(crate) plots: Vec<Plot>,
+}
+
+/// Loads that run at the same time.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Step {
+    /// The prefix of the server's own figures.
+    #[serde(default = "default_step")]
+    pub(crate) name: String,
+    pub(crate) loads: Vec<Load>,
+    /// A signal to the server in the midst of them; it may end by it.
+    pub(crate) signal: Option<SignalAt>,
+}
+
+/// A signal, and its time from the step's begin.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SignalAt {
+    /// `HUP`, `INT`, `TERM` or `USR2`.
+    pub(crate) name: String,
+    pub(crate) after_seconds: f64,
+}
+
+/// A load: of requests, of ab, or of any program that prints its figures.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Load {
+    pub(crate) name: String,
+    /// The arguments of ab.
+    pub(crate) ab: Option<String>,
+    /// A program whose last line is one JSON object of numbers.
+    pub(crate) command: Option<String>,
+    /// The time after which ab or the command is killed; 180 by default.
+    pub(crate) limit_seconds: Option<u64>,
+    /// The path of requests at the contestant.
+    pub(crate) path: Option<String>,
+    /// The whole URL of requests, if they go elsewhere.
+    pub(crate) url: Option<String>,
+    #[serde(default = "default_method")]
+    pub(crate) method: String,
+    #[serde(default)]
+    pub(crate) headers: BTreeMap<String, String>,
+    #[serde(default)]
+    pub(crate) body: String,
+    /// Requests per second of an open loop; without it, the loop is closed.
+    pub(crate) rate: Option<Number>,
+    /// The rate at its begin, from which it rises evenly.
+    pub(crate) ramp_from: Option<Number>,
+    pub(crate) seconds: Option<Number>,
+    pub(crate) requests: Option<Number>,
+    pub(crate) connections: Option<Number>,
+    #[serde(default = "default_keep_alive")]
+    pub(crate) keep_alive: bool,
+    #[serde(default)]
+    pub(crate) http2: bool,
+    /// Addresses from 127.0.0.2 on that connections come from, in turn.
+    pub(crate) sources: Option<u8>,
+    /// Requests in flight on each connection.
+    pub(crate) in_flight: Option<Number>,
+    pub(crate) timeout_seconds: Option<Number>,
+}
+
+/// A number, or an expression over figures and parameters.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum Number {
+    Value(f64),
+    Expression(String),
+}
+
+/// A column of a case's table.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Column {
+    pub(crate) figure: String,
+    #[serde(default)]
+    pub(crate) label: String,
+    #[serde(default)]
+    pub(crate) decimals: usize,
+    /// The contestant whose multiple it is shown as, too.
+    pub(crate) beside: Option<String>,
+    /// The numbers that the source printed, by contestant.
+    #[serde(default)]
+    pub(crate) printed: BTreeMap<String, String>,
+}
+
+/// A bound of a figure's median.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Goal {
+    pub(crate) contestant: String,
+    pub(crate) figure: String,
+    pub(crate) at_most: Option<f64>,
+    pub(crate) at_least: Option<f64>,
+    /// The contestant of which it must be a multiple.
+    pub(crate) beside: Option<String>,
+    /// The parameters at which it is judged; all by default.
+    #[serde(default, rename = "where")]
+    pub(crate) only: BTreeMap<String, f64>,
+}
+
+/// A picture.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
+pub(crate) enum Plot {
+    /// Response time against the rate that was asked for.
+    Rate { title: String, load: String },
+    /// A figure's median against a parameter, a line for each contestant.
+    Sweep {
+        title: String,
+        x: String,
+        figure: String,
+        #[serde(default)]
+        label: String,
+    },
+}
+
+impl Experiment {
+    /// Reads and checks a file.
+    pub(crate) fn read(path: &Path) -> anyhow::Result<Self> {
+        let name = path.display();
+        let text = std::fs::read_to_string(path).with_context(|| format!("{name}"))?;
+        let mut experiment: Self = toml::from_str(&text).with_context(|| format!("{name}"))?;
+        for (key, contestant) in &mut experiment.contestants {
+            if contestant.label.is_empty() {
+                contestant.label.clone_from(key);
+            }
+        }
+        experiment.complete();
+        experiment.validate().with_context(|| format!("{name}"))?;
+        Ok(experiment)
+    }
+
+    /// Gives each case what it has not said itself.
+    fn complete(&mut self) {
+        for case in &mut self.cases {
+            if case.columns.is_empty() {
+                case.columns.clone_from(&self.columns);
+            }
+            for (name, expression) in &self.derive {
+                let own = case.derive.entry(name.clone());
+                own.or_insert_with(|| expression.clone());
+            }
+        }
+    }
+
+    fn validate(&self) -> anyhow::Result<()> {
+        for case in &self.cases {
+            let known = |name: &String| self.contestants.contains_key(name);
+            let goals = case.goals.iter();
+            let named = case
+                .contestants
+                .iter()
+                .chain(goals.map(|goal| &goal.contestant));
+            let beside = case
+                .columns
+                .iter()
+                .filter_map(|column| column.beside.as_ref());
+            for name in named.chain(beside) {
+                ensure!(
+                    known(name),
+                    "case {:?}: there is no contestant {name:?}",
+                    case.name
+                );
+            }
+            for load in case.steps.iter().flat_map(|step| &step.loads) {
+                let kinds = [&load.ab, &load.command, &load.path, &load.url];
+                let count = kinds.iter().filter(|kind| kind.is_some()).count();
+                ensure!(
+                    count == 1,
+                    "case {:?}: load {:?} must have one of `path`, `url`, `ab` and `command`",
+                    case.name,
+                    load.name
+                );
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Case {
+    /// Returns each combination of its parameters' values; one without any if it has none.
+    pub(crate) fn combinations(&self) -> Vec<BTreeMap<String, f64>> {
+        let mut all = vec![BTreeMap::new()];
+        for (name, values) in &self.over {
+            let with = |combination: &BTreeMap<String, f64>| {
+                let extended = |value: &f64| {
+                    let mut combination = combination.clone();
+                    combination.insert(name.clone(), *value);
+                    combination
+                };
+                values.iter().map(extended).collect::<Vec<_>>()
+            };
+            all = all.iter().flat_map(with).collect();
+        }
+        all
+    }
+}
+
+fn default_rounds() -> u32 {
+    5
+}
+
+fn default_seconds() -> f64 {
+    3.0
+}
+
+fn default_load_cores() -> String {
+    "1".to_owned()
+}
+
+fn default_server_cores() -> String {
+    "0".to_owned()
+}
+
+fn default_start_seconds() -> u64 {
+    10
+}
+
+fn default_status() -> u16 {
+    200
+}
+
+fn default_step() -> String {
+    "server".to_owned()
+}
+
+fn default_method() -> String {
+    "GET".to_owned()
+}
+
+fn default_keep_alive() -> bool {
+    true
+}

@@ -1,0 +1,214 @@
+//! Programs as loads: ab, and those that print their figures.
+
+use std::fmt;
+use std::io::Read;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+use greenroom_load::verdict::Processes;
+use serde_json::Value;
+
+use crate::declare::Load;
+use crate::figures::Figures;
+use crate::words::Words;
+
+/// The time after which a load is killed that says nothing itself.
+pub(super) const LIMIT: Duration = Duration::from_mins(3);
+const POLL: Duration = Duration::from_millis(5);
+const POLLS_A_SAMPLE: u32 = 20;
+
+/// The output of a program that ended well, and what it used.
+#[derive(Debug)]
+pub(super) struct Finished {
+    pub(super) stdout: String,
+    pub(super) usage: Figures,
+}
+
+/// Returns the command of a load that is a program.
+///
+/// # Errors
+/// If a placeholder is not known.
+pub(super) fn command(load: &Load, words: &Words) -> anyhow::Result<Vec<String>> {
+    match (&load.ab, &load.command) {
+        (Some(arguments), _) => words.command(&format!("ab -q {arguments}")),
+        (None, command) => words.command(command.as_deref().unwrap_or_default()),
+    }
+}
+
+/// Runs a program to its end; kills it after `limit`.
+///
+/// # Errors
+/// If it cannot be started, fails, or takes too long; with the end of its errors.
+pub(super) fn run(command: &[String], limit: Duration) -> anyhow::Result<Finished> {
+    let text = || command.join(" ");
+    let mut child = Command::new(&command[0])
+        .args(&command[1..])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .with_context(|| format!("cannot start {}", text()))?;
+    let stdout = drained(child.stdout.take());
+    let stderr = drained(child.stderr.take());
+    let usage = wait(&mut child, limit)?;
+    let status = child.wait()?;
+    let [stdout, stderr] = [stdout, stderr].map(|output| output.join().unwrap_or_default());
+    match usage {
+        None => bail!("{} was killed after {limit:?}", text()),
+        Some(_) if !status.success() => {
+            let last: Vec<_> = stderr.lines().rev().take(5).collect();
+            let last: Vec<_> = last.into_iter().rev().collect();
+            bail!("{} ended with {status}: {}", text(), last.join(" | "))
+        }
+        Some(usage) => Ok(Finished { stdout, usage }),
+    }
+}
+
+/// Waits for its end; returns what it used, or `None` when it had to be killed.
+fn wait(child: &mut Child, limit: Duration) -> anyhow::Result<Option<Figures>> {
+    let begin = Instant::now();
+    let mut processes = Processes::of(child.id());
+    for poll in 0_u32.. {
+        if let Some(processes) = processes.as_mut().filter(|_| poll % POLLS_A_SAMPLE == 0) {
+            processes.sample();
+        }
+        if child.try_wait()?.is_some() {
+            break;
+        }
+        if begin.elapsed() > limit {
+            child.kill()?;
+            return Ok(None);
+        }
+        thread::sleep(POLL);
+    }
+    let mut figures =
+        Figures::from([("elapsed_seconds".to_owned(), begin.elapsed().as_secs_f64())]);
+    if let Some(usage) = processes.map(|processes| processes.usage()) {
+        figures.insert("user_seconds".to_owned(), usage.user.as_secs_f64());
+        figures.insert("system_seconds".to_owned(), usage.system.as_secs_f64());
+        figures.insert("rss_mib".to_owned(), super::mebibytes(usage.rss_bytes_max));
+    }
+    Ok(Some(figures))
+}
+
+fn drained<R: Read + Send + 'static>(pipe: Option<R>) -> thread::JoinHandle<String> {
+    thread::spawn(move || {
+        let mut bytes = Vec::new();
+        if let Some(mut pipe) = pipe {
+            // What was read until an error is still the output.
+            let _ = pipe.read_to_end(&mut bytes);
+        }
+        String::from_utf8_lossy(&bytes).into_owned()
+    })
+}
+
+/// The reason why a system has no figures in a case, given by its program as `{"missing": "…"}`.
+#[derive(Debug)]
+pub(crate) struct Missing(pub(crate) String);
+
+impl std::error::Error for Missing {}
+
+impl fmt::Display for Missing {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.0)
+    }
+}
+
+/// Reads the figures of a program that prints a JSON object as its last line.
+///
+/// # Errors
+/// If the last line is something else, or [`Missing`].
+pub(super) fn of_json(stdout: &str) -> anyhow::Result<Figures> {
+    let last = stdout
+        .lines()
+        .rev()
+        .find(|line| !line.trim().is_empty())
+        .unwrap_or_default();
+    let value: Value = serde_json::from_str(last)
+        .with_context(|| format!("the last line of its output is no JSON: {last:?}"))?;
+    let object = value
+        .as_object()
+        .with_context(|| format!("{last:?} is no object"))?;
+    if let Some(why) = object.get("missing").and_then(Value::as_str) {
+        return Err(Missing(why.to_owned()).into());
+    }
+    let numbers = object
+        .iter()
+        .filter_map(|(key, value)| Some((key.clone(), value.as_f64()?)));
+    Ok(numbers.collect())
+}
+
+/// Reads ab's report.
+///
+/// # Errors
+/// If a line that every report has is missing.
+pub(super) fn of_ab(stdout: &str) -> anyhow::Result<Figures> {
+    let mut figures = Figures::new();
+    for (name, label) in [
+        ("seconds", "Time taken for tests:"),
+        ("rate", "Requests per second:"),
+        ("complete", "Complete requests:"),
+        ("failed", "Failed requests:"),
+        ("p50_ms", "  50%"),
+        ("p99_ms", "  99%"),
+        ("longest_ms", " 100%"),
+    ] {
+        let value = after(stdout, label).with_context(|| format!("ab printed no {label:?}"))?;
+        figures.insert(name.to_owned(), value);
+    }
+    let not_2xx = after(stdout, "Non-2xx responses:").unwrap_or(0.0);
+    figures.insert("non_2xx".to_owned(), not_2xx);
+    Ok(figures)
+}
+
+fn after(text: &str, label: &str) -> Option<f64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(label))?;
+    line.split_whitespace().next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(script: &str, limit: Duration) -> anyhow::Result<Finished> {
+        run(&["sh", "-c", script].map(ToOwned::to_owned), limit)
+    }
+
+    #[test]
+    fn the_last_line_has_the_figures() {
+        let script = "echo begins; echo '{\"a\": 1.5, \"name\": \"x\"}'; echo";
+        let finished = shell(script, LIMIT).expect("it ends well");
+        let figures = of_json(&finished.stdout).expect("an object");
+        assert_eq!(figures, Figures::from([("a".to_owned(), 1.5)]));
+        assert!(finished.usage.contains_key("elapsed_seconds"));
+    }
+
+    #[test]
+    fn a_program_that_fails_or_hangs_is_reported() {
+        let error = shell("echo why >&2; exit 3", LIMIT)
+            .expect_err("it fails")
+            .to_string();
+        assert!(error.contains("why") && error.contains('3'), "{error}");
+        let error = shell("exec sleep 600", Duration::from_millis(20)).expect_err("it hangs");
+        assert!(error.to_string().contains("killed"), "{error}");
+        assert!(of_json("no figures").is_err());
+        let error = of_json(r#"{"missing": "no topics"}"#).expect_err("no figures");
+        assert_eq!(
+            error.downcast::<Missing>().expect("its kind").0,
+            "no topics"
+        );
+    }
+
+    #[test]
+    fn the_report_of_ab_is_read() {
+        let report = "Time taken for tests:   2.040 seconds\nComplete requests:      200\n\
+            Failed requests:        0\nRequests per second:    98.04 [#/sec] (mean)\n\
+            \x20 50%   1012\n  99%   2031\n 100%   2035 (longest request)\n";
+        let figures = of_ab(report).expect("complete");
+        assert_eq!((figures["seconds"], figures["longest_ms"]), (2.04, 2035.0));
+        assert!((figures["non_2xx"]).abs() < 1e-9);
+        assert!(of_ab("apr_socket_recv: Connection refused").is_err());
+    }
+}
