@@ -110,7 +110,7 @@ pub(crate) struct Case {
     pub(crate) contestants: Vec<String>,
     pub(crate) rounds: Option<u32>,
     pub(crate) load_cores: Option<String>,
-    /// What a server must respond here, instead of the experiment's check.
+    /// A check of its own, instead of the experiment's.
     pub(crate) check: Option<Check>,
     /// Names of parameters and their values.
     #[serde(default)]
