@@ -85,6 +85,7 @@ impl ByRate {
     }
 
     /// Iterates over the rates, from the lowest.
+    #[must_use]
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &AtRate> {
         self.bins.iter().flat_map(|bins| bins.filled.values())
     }
