@@ -30,6 +30,12 @@ pub(crate) struct Experiment {
     pub(crate) load_cores: String,
     /// The response without which a server is not measured.
     pub(crate) check: Option<Check>,
+    /// Words for placeholders.
+    #[serde(default)]
+    pub(crate) vars: BTreeMap<String, String>,
+    /// Those that a quick run replaces.
+    #[serde(default)]
+    pub(crate) quick_vars: BTreeMap<String, String>,
     #[serde(default)]
     pub(crate) services: BTreeMap<String, Service>,
     pub(crate) contestants: IndexMap<String, Contestant>,
@@ -109,8 +115,11 @@ pub(crate) struct Case {
     #[serde(default)]
     pub(crate) contestants: Vec<String>,
     pub(crate) rounds: Option<u32>,
+    /// Words for placeholders.
+    #[serde(default)]
+    pub(crate) vars: BTreeMap<String, String>,
     pub(crate) load_cores: Option<String>,
-    /// A check of its own, instead of the experiment's.
+    /// The response that is checked here, instead of the experiment's.
     pub(crate) check: Option<Check>,
     /// Names of parameters and their values.
     #[serde(default)]
@@ -157,6 +166,8 @@ pub(crate) struct Load {
     pub(crate) ab: Option<String>,
     /// A program whose last line is one JSON object of numbers.
     pub(crate) command: Option<String>,
+    /// The time after which ab or the command is killed; 180 by default.
+    pub(crate) limit_seconds: Option<u64>,
     /// The path of requests at the contestant.
     pub(crate) path: Option<String>,
     /// The whole URL of requests, if they go elsewhere.

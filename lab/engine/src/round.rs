@@ -42,7 +42,7 @@ impl Turn<'_> {
     /// If something does not start, the check fails, a load cannot be made, or the server ends.
     pub(crate) fn run(&self, stop: &Stop) -> anyhow::Result<Sample> {
         let mut words = self.words.clone();
-        for (name, value) in &self.contestant.vars {
+        for (name, value) in self.contestant.vars.iter().chain(&self.case.vars) {
             words.set(name, value);
         }
         for (name, value) in self.parameters {

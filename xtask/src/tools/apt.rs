@@ -93,12 +93,14 @@ const PEERS: &[Need] = &[
     programs("haproxy", &["haproxy"]),
     programs("nginx", &["nginx"]),
     programs("openjdk-17-jdk-headless", &["java", "javac"]),
+    programs("erlang-base", &["erl", "erlc"]),
     programs("libserver-starter-perl", &["start_server"]),
     programs("maven", &["mvn"]),
     perl("feersum", "Feersum"),
     perl("starlet", "Plack::Handler::Starlet"),
     perl("starman", "Starman"),
     perl("twiggy", "Twiggy"),
+    programs("uwsgi-plugin-psgi", &["uwsgi_psgi"]),
 ];
 
 /// The makers of the Debian package and of the image, and what tries them.
