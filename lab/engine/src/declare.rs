@@ -19,6 +19,10 @@ pub(crate) struct Experiment {
     /// Its method and its reading, in Markdown.
     #[serde(default)]
     pub(crate) text: String,
+    /// What was found, in Markdown: `{CASE CONTESTANT FIGURE PARAMETER=VALUE .DECIMALS}` stands for
+    /// a median.
+    #[serde(default)]
+    pub(crate) summary: String,
     /// Interleaved rounds of each case.
     #[serde(default = "default_rounds")]
     pub(crate) rounds: u32,

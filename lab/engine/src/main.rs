@@ -12,6 +12,7 @@ mod report;
 mod result;
 mod round;
 mod run;
+mod summary;
 mod tables;
 mod verdict;
 mod words;

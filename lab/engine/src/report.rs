@@ -9,7 +9,7 @@ use anyhow::Context;
 use crate::declare::Experiment;
 use crate::plots::{self, Streams};
 use crate::result::Outcome;
-use crate::tables;
+use crate::{summary, tables};
 
 /// Writes `NAME.json`, `NAME.md` and `NAME-CASE-N.svg`.
 ///
@@ -32,6 +32,10 @@ pub(crate) fn write(
         &(serde_json::to_string_pretty(outcome)? + "\n"),
     )?;
     let mut page = head(experiment, outcome)?;
+    if !experiment.summary.is_empty() {
+        let summary = summary::filled(experiment.summary.trim(), &outcome.cases);
+        writeln!(page, "\n{summary}")?;
+    }
     for case in &experiment.cases {
         if !outcome.cases.iter().any(|done| done.name == case.name) {
             continue;

@@ -8,6 +8,7 @@ use anyhow::Context;
 use greenroom_load::compare::{Launch, Pinned, Server};
 use greenroom_load::run::{Stop, StreamMeasurement};
 use greenroom_load::verdict::Processes;
+use nix::sys::resource::{UsageWho, getrusage};
 use procfs::process::Process;
 
 use crate::declare::{Case, Contestant, Experiment};
@@ -68,6 +69,7 @@ impl Turn<'_> {
         let mut sample = Sample::default();
         let parameters = self.parameters.clone();
         sample.figures.extend(parameters);
+        let mut responses = 0.0;
         for step in &self.case.steps {
             let pid = server.as_ref().map(Server::pid);
             let before = pid.map(State::of).unwrap_or_default();
@@ -76,6 +78,7 @@ impl Turn<'_> {
             if let Some(server) = server.as_mut().filter(|_| step.signal.is_none()) {
                 server.check("while it was under load")?;
             }
+            responses += measured.responses;
             sample.figures.extend(measured.figures.clone());
             if let Some(pid) = pid {
                 let own = of_server(&measured, before, State::of(pid)).into_iter();
@@ -84,6 +87,7 @@ impl Turn<'_> {
             }
             sample.streams.extend(measured.streams);
         }
+        sample.figures.extend(whole(server.take(), responses));
         for (name, expression) in &self.case.derive {
             // Without the figures that it needs, it is not there either: an empty cell.
             if let Ok(value) = words
@@ -160,6 +164,22 @@ fn output(server: Option<&Server>) -> String {
         [] => "the server printed nothing".to_owned(),
         last => format!("the server's last lines: {:?}", last.join(" | ")),
     }
+}
+
+/// Ends the server, and returns the figure of its whole life, for which the kernel counts what
+/// threads did that have ended before: the context switches per response of all steps.
+fn whole(server: Option<Server>, responses: f64) -> Option<(String, f64)> {
+    let before = switches_of_ended()?;
+    drop(server?);
+    #[expect(clippy::cast_precision_loss, reason = "counts of one run")]
+    let switches = (switches_of_ended()? - before) as f64;
+    (responses > 0.0).then(|| ("whole.switches".to_owned(), switches / responses))
+}
+
+/// Returns the context switches of all processes that this one has started and seen end.
+fn switches_of_ended() -> Option<i64> {
+    let usage = getrusage(UsageWho::RUSAGE_CHILDREN).ok()?;
+    Some(usage.voluntary_context_switches() + usage.involuntary_context_switches())
 }
 
 /// The state of a server's processes at a moment.

@@ -60,9 +60,9 @@ pub(crate) fn measure(
     thread::scope(|scope| {
         let watch = processes.clone().filter(|_| plan.streams.is_empty());
         let begin = |(load, command): (&&Load, &Vec<String>)| {
-            let (load, command) = (load.name.clone(), command.clone());
             let limit = load.limit_seconds.map(Duration::from_secs);
             let limit = limit.unwrap_or(program::LIMIT);
+            let (load, command) = (load.name.clone(), command.clone());
             scope.spawn(move || (program::run(&command, limit), load))
         };
         let running: Vec<_> = programs.iter().zip(&commands).map(begin).collect();

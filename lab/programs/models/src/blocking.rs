@@ -1,0 +1,54 @@
+//! Connections whose thread waits for them.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::thread;
+use std::time::Duration;
+
+use crate::{Input, Request, Response};
+
+/// The longest wait for a client's next bytes, or for its taking ours.
+const IDLE_MAX: Duration = Duration::from_mins(1);
+/// The rest after a failed accept: a descriptor may get free.
+const ACCEPT_REST: Duration = Duration::from_millis(10);
+
+/// Accepts the next connection, however long it takes.
+#[must_use]
+pub fn accept(listener: &TcpListener) -> TcpStream {
+    loop {
+        match listener.accept() {
+            Ok((stream, _)) => return stream,
+            // Its client has left already.
+            Err(error) if error.kind() == ErrorKind::ConnectionAborted => {}
+            Err(_) => thread::sleep(ACCEPT_REST),
+        }
+    }
+}
+
+/// Serves all requests of a connection, one after the other.
+///
+/// # Errors
+/// Those of the connection; a client that is idle for a minute is one.
+pub fn converse(
+    mut stream: TcpStream,
+    mut respond: impl FnMut(Request) -> Response,
+) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    stream.set_read_timeout(Some(IDLE_MAX))?;
+    stream.set_write_timeout(Some(IDLE_MAX))?;
+    let mut input = Input::default();
+    let mut received = [0; 4_096];
+    loop {
+        while let Some(request) = input.take() {
+            let response = respond(request);
+            stream.write_all(&response.bytes)?;
+            if response.close {
+                return stream.shutdown(Shutdown::Write);
+            }
+        }
+        match stream.read(&mut received)? {
+            0 => return Ok(()),
+            bytes => input.add(&received[..bytes]),
+        }
+    }
+}
