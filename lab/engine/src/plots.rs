@@ -24,7 +24,7 @@ pub(crate) fn of_case(case: &Case, outcome: &Outcome, streams: &Streams) -> Vec<
     let numbered = case.plots.iter().enumerate();
     let drawn = numbered.filter_map(|(number, plot)| {
         let (title, svg) = match plot {
-            Plot::Rate { title, load } => (title, against_rate(case, load, streams)?),
+            Plot::Rate { title, load } => (title, against_rate(case, title, load, streams)?),
             Plot::Sweep {
                 title,
                 x,
@@ -52,13 +52,13 @@ pub(crate) fn of_case(case: &Case, outcome: &Outcome, streams: &Streams) -> Vec<
     drawn.collect()
 }
 
-fn against_rate(case: &Case, load: &str, streams: &Streams) -> Option<String> {
+fn against_rate(case: &Case, title: &str, load: &str, streams: &Streams) -> Option<String> {
     let rows = streams.get(&(case.name.clone(), load.to_owned()))?;
     let series: Vec<_> = rows
         .iter()
         .map(|(label, rounds)| Series::of_rounds(label, &rounds.iter().collect::<Vec<_>>()))
         .collect();
-    Some(plot::response_time_against_rate(&series))
+    Some(plot::response_time_against_rate_titled(title, &series))
 }
 
 fn lines(case: &Case, outcome: &Outcome, x: &str, figure: &str) -> Vec<(String, Vec<(f64, f64)>)> {

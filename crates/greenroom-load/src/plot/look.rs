@@ -23,8 +23,8 @@ pub(super) const GRID: Paint = paint((0xd3, 0xda, 0xd5), (0x3a, 0x48, 0x40));
 pub(super) const FINE_GRID: Paint = paint((0xec, 0xf0, 0xed), (0x25, 0x2f, 0x2a));
 
 /// The colours of Okabe and Ito, which people with any colour vision tell apart, without the
-/// yellow, which is hard to see on white. Those that are strong on white come first.
-pub(super) const SERIES: [Paint; 7] = [
+/// yellow, which is hard to see on white, and a grey. Those that are strong on white come first.
+pub(super) const SERIES: [Paint; 8] = [
     paint((0x00, 0x72, 0xb2), (0x4f, 0xb0, 0xea)),
     paint((0xd5, 0x5e, 0x00), (0xff, 0x8a, 0x3c)),
     paint((0x00, 0x9e, 0x73), (0x2f, 0xc9, 0x9b)),
@@ -32,6 +32,7 @@ pub(super) const SERIES: [Paint; 7] = [
     paint((0x00, 0x00, 0x00), (0xff, 0xff, 0xfe)),
     paint((0xe6, 0x9f, 0x00), (0xf2, 0xb8, 0x33)),
     paint((0x56, 0xb4, 0xe9), (0x9c, 0xd6, 0xf7)),
+    paint((0x8c, 0x8c, 0x8c), (0xb4, 0xb4, 0xb4)),
 ];
 
 /// Returns all colours, for a style sheet that turns a figure dark.
@@ -114,7 +115,7 @@ pub(super) struct Look {
     pub(super) shape: Shape,
 }
 
-/// Returns the look of the series with this number: 35 differ.
+/// Returns the look of the series with this number: 40 differ.
 pub(super) fn look(number: usize) -> Look {
     Look {
         colour: SERIES[number % SERIES.len()].light,
@@ -130,11 +131,11 @@ mod tests {
 
     #[test]
     fn looks_differ() {
-        let looks = (0..35).map(look);
+        let looks = (0..40).map(look);
         let looks: HashSet<_> = looks
             .map(|look| (hex(look.colour), look.shape.outline()))
             .collect();
-        assert_eq!(looks.len(), 35);
+        assert_eq!(looks.len(), 40);
     }
 
     #[test]

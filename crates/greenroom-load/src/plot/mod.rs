@@ -35,6 +35,14 @@ pub fn response_time_against_rate(series: &[Series]) -> String {
     draw(series, &against_rate::panels(series))
 }
 
+/// Draws the response time against the request rate under a title of its own.
+#[must_use]
+pub fn response_time_against_rate_titled(title: &str, series: &[Series]) -> String {
+    let mut panels = against_rate::panels(series);
+    panels[0].title = title.to_owned().into();
+    draw(series, &panels)
+}
+
 /// Draws response times, and below them rates and failures, against the time since the run began,
 /// in seconds.
 ///

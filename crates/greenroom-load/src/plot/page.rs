@@ -293,19 +293,19 @@ fn per_request(time: Duration, requests: u64) -> String {
 fn figures(measurement: &Measurement) -> Vec<Figure> {
     let series: Vec<_> = measurement.streams.iter().map(Series::of).collect();
     let against_rate = against_rate::applies(&series).then(|| Figure {
-        title: "Response time against request rate".into(),
+        title: "Response time against request rate",
         caption: "How response times grow with the rate that was asked for.",
         svg: super::response_time_against_rate(&series),
     });
     let others = [
         Figure {
-            title: "Response time and rate against time".into(),
+            title: "Response time and rate against time",
             caption: "Each point stands for one interval of the run; where a line breaks, nothing \
                 got its response.",
             svg: super::against_time(&series),
         },
         Figure {
-            title: "Response time by percentile".into(),
+            title: "Response time by percentile",
             caption: "Each step to the right leaves a tenth of the slower requests.",
             svg: super::percentile_curve(&series),
         },

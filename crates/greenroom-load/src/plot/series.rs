@@ -110,7 +110,7 @@ impl AtRate {
         Self {
             rate: at.rate(),
             served: at.served() * 100.0,
-            latency: Latency::of(at.times()),
+            latency: Latency::of(&at.times()),
         }
     }
 

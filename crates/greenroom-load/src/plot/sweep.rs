@@ -29,7 +29,7 @@ pub fn sweep(sweep: &Sweep) -> String {
         shape: Some(look(number).shape),
         ..Entry::heading(name)
     };
-    let curve = |(number, (name, points)): (usize, &(String, Vec<(f64, f64)>))| Curve {
+    let curve = |(number, (name, points)): (usize, &(String, Vec<_>))| Curve {
         title: name.clone(),
         stretches: vec![points.clone()],
         colour: look(number).colour,

@@ -186,12 +186,14 @@ fn rejections_are_no_response_times_but_requests_that_were_not_served() {
             }
         })
     };
-    let series = Series::of(&ramp_of(5));
-    let last = series.rates.last().expect("a rate");
+    let series = [Series::of(&ramp_of(5))];
+    let last = series[0].rates.last().expect("a rate");
     assert_eq!((last.served.to_bits(), last.latency), (0, None));
-    let first = series.rates[0].latency.expect("responses");
+    let first = series[0].rates[0].latency.expect("responses");
     assert!((8.9..9.1).contains(&first.p50), "{first:?}");
-    assert!(response_time_against_rate(&[series]).contains(served));
+    assert!(response_time_against_rate(&series).contains(served));
+    let titled = response_time_against_rate_titled("Figure 5.1", &series);
+    assert!(titled.contains("Figure 5.1") && titled.contains(served));
     let whole = response_time_against_rate(&[Series::of(&ramp_of(10))]);
     assert!(!whole.contains(served));
 }

@@ -19,7 +19,7 @@ const RATIO_MIN: f64 = 1.001;
 ///
 /// A late response counts to the rate at which its request was due: once a server is over its
 /// limit, responses come at any later rate, and those after the schedule's end at none. Empty
-/// unless the rate varies. At most 61 histograms of some 40 kB.
+/// unless the rate varies. At most 122 histograms of some 40 kB.
 #[derive(Clone, Debug, Default)]
 pub struct ByRate {
     bins: Option<Bins>,
@@ -37,8 +37,8 @@ struct Bins {
 pub struct AtRate {
     sum_of_rates: f64,
     ended: u64,
-    good: u64,
-    times: Times,
+    good: Times,
+    timed_out: Times,
 }
 
 /// The outcome of one request. Times are in nanoseconds.
@@ -85,6 +85,7 @@ impl ByRate {
     }
 
     /// Iterates over the rates, from the lowest.
+    #[must_use]
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &AtRate> {
         self.bins.iter().flat_map(|bins| bins.filled.values())
     }
@@ -114,11 +115,8 @@ impl Bins {
         bin.sum_of_rates += rate;
         bin.ended += 1;
         match ended {
-            Ended::Good(latency) => {
-                bin.good += 1;
-                bin.times.record(latency);
-            }
-            Ended::TimedOut(lasted) => bin.times.record(lasted),
+            Ended::Good(latency) => bin.good.record(latency),
+            Ended::TimedOut(lasted) => bin.timed_out.record(lasted),
             Ended::Bad => {}
         }
     }
@@ -128,8 +126,8 @@ impl Bins {
             let bin = self.bin(*number);
             bin.sum_of_rates += other.sum_of_rates;
             bin.ended += other.ended;
-            bin.good += other.good;
-            bin.times.add(&other.times);
+            bin.good.add(&other.good);
+            bin.timed_out.add(&other.timed_out);
         }
     }
 
@@ -137,8 +135,8 @@ impl Bins {
         self.filled.entry(number).or_insert_with(|| AtRate {
             sum_of_rates: 0.0,
             ended: 0,
-            good: 0,
-            times: Times::rough(),
+            good: Times::rough(),
+            timed_out: Times::rough(),
         })
     }
 }
@@ -154,21 +152,22 @@ impl AtRate {
     /// Returns the latencies, to 1 %, of responses with a status below 400, and of requests that
     /// timed out the time that they had lasted.
     #[must_use]
-    pub fn times(&self) -> &Times {
-        &self.times
+    pub fn times(&self) -> Times {
+        let mut times = self.good.clone();
+        times.add(&self.timed_out);
+        times
     }
 
     /// Returns the share of the requests that got a response with a status below 400.
     #[must_use]
     pub fn served(&self) -> f64 {
-        self.good as f64 / self.ended as f64
+        self.good.count() as f64 / self.ended as f64
     }
 
-    /// Returns the share of the requests that got a response with a status below 400 within a time;
-    /// it must be shorter than the time-out of requests.
+    /// Returns the share of the requests that got a response with a status below 400 within a time.
     #[must_use]
     pub fn served_within(&self, longest: Duration) -> f64 {
-        self.times.count_within(longest) as f64 / self.ended as f64
+        self.good.count_within(longest) as f64 / self.ended as f64
     }
 }
 
@@ -251,6 +250,8 @@ mod tests {
             |_| Ended::Bad,
             |_| Ended::Good(SECOND),
             |_| Ended::TimedOut(SECOND),
+            // Given up at the schedule's end, before it had waited for long.
+            |_| Ended::TimedOut(1000),
         ];
         for late in late {
             let collapse = served(late).collapse(longest).expect("one");

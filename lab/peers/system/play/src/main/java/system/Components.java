@@ -15,6 +15,7 @@ import java.util.concurrent.Executor;
 import play.ApplicationLoader.Context;
 import play.BuiltInComponentsFromContext;
 import play.http.HttpEntity;
+import play.libs.ws.WSClient;
 import play.libs.ws.WSResponse;
 import play.libs.ws.ahc.AhcWSComponents;
 import play.mvc.EssentialFilter;
@@ -29,6 +30,10 @@ final class Components extends BuiltInComponentsFromContext implements AhcWSComp
 
   private final String thirdParty = config().getString("third-party");
   private final Executor computing = actorSystem().dispatchers().lookup("computing");
+  // Each call makes another client, with threads and connections of its own.
+  private final WSClient client = wsClient();
+  // Play asks for it at each request.
+  private final Router router = routes();
 
   Components(Context context) {
     super(context);
@@ -42,6 +47,10 @@ final class Components extends BuiltInComponentsFromContext implements AhcWSComp
 
   @Override
   public Router router() {
+    return router;
+  }
+
+  private Router routes() {
     return RoutingDsl.fromComponents(this)
         .GET("/fib/:n")
         .routingAsync((Request request, Object n) -> fib(n.toString()))
@@ -59,7 +68,7 @@ final class Components extends BuiltInComponentsFromContext implements AhcWSComp
   }
 
   private CompletionStage<Result> proxy() {
-    return wsClient().url(thirdParty).get().handle(Components::relay);
+    return client.url(thirdParty).get().handle(Components::relay);
   }
 
   private static Result relay(WSResponse page, Throwable failure) {
