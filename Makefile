@@ -148,10 +148,6 @@ bench-load: ## Measure the load generator against wrk and ab (ARGS=--help)
 bench-isolation: ## Measure whether a slow request holds up a fast one, beside axum and Node (ARGS=--help)
 	$(CARGO) run --release --locked --manifest-path lab/isolation-bench/Cargo.toml --bin bench-isolation -- $(ARGS)
 
-.PHONY: bench-actors
-bench-actors: ## Measure messages and actors beside ractor, kameo, xtra, actix, Pekko and Erlang (ARGS=--help)
-	$(CARGO) run --release --locked --manifest-path lab/actor-bench/Cargo.toml --bin bench-actors -- $(ARGS)
-
 .PHONY: bench-psgi
 bench-psgi: ## Measure Perl applications beside Twiggy, Feersum, Starman and Starlet (ARGS=--help)
 	$(CARGO) xtask peers

@@ -34,9 +34,21 @@ pub(crate) struct Experiment {
     pub(crate) load_cores: String,
     /// The response without which a server is not measured.
     pub(crate) check: Option<Check>,
+    /// Words for placeholders.
+    #[serde(default)]
+    pub(crate) vars: BTreeMap<String, String>,
+    /// Those that a quick run replaces.
+    #[serde(default)]
+    pub(crate) quick_vars: BTreeMap<String, String>,
     #[serde(default)]
     pub(crate) services: BTreeMap<String, Service>,
     pub(crate) contestants: IndexMap<String, Contestant>,
+    /// Figures of all cases that are computed of others; a case's own come first.
+    #[serde(default)]
+    pub(crate) derive: BTreeMap<String, String>,
+    /// The columns of cases that have none of their own.
+    #[serde(default)]
+    pub(crate) columns: Vec<Column>,
     pub(crate) cases: Vec<Case>,
 }
 
@@ -107,7 +119,12 @@ pub(crate) struct Case {
     #[serde(default)]
     pub(crate) contestants: Vec<String>,
     pub(crate) rounds: Option<u32>,
+    /// Words for placeholders.
+    #[serde(default)]
+    pub(crate) vars: BTreeMap<String, String>,
     pub(crate) load_cores: Option<String>,
+    /// The response that is checked here, instead of the experiment's.
+    pub(crate) check: Option<Check>,
     /// Names of parameters and their values.
     #[serde(default)]
     pub(crate) over: BTreeMap<String, Vec<f64>>,
@@ -115,6 +132,7 @@ pub(crate) struct Case {
     /// Figures that are computed of others.
     #[serde(default)]
     pub(crate) derive: BTreeMap<String, String>,
+    #[serde(default)]
     pub(crate) columns: Vec<Column>,
     #[serde(default)]
     pub(crate) goals: Vec<Goal>,
@@ -152,6 +170,8 @@ pub(crate) struct Load {
     pub(crate) ab: Option<String>,
     /// A program whose last line is one JSON object of numbers.
     pub(crate) command: Option<String>,
+    /// The time after which ab or the command is killed; 180 by default.
+    pub(crate) limit_seconds: Option<u64>,
     /// The path of requests at the contestant.
     pub(crate) path: Option<String>,
     /// The whole URL of requests, if they go elsewhere.
@@ -246,8 +266,22 @@ impl Experiment {
                 contestant.label.clone_from(key);
             }
         }
+        experiment.complete();
         experiment.validate().with_context(|| format!("{name}"))?;
         Ok(experiment)
+    }
+
+    /// Gives each case what it has not said itself.
+    fn complete(&mut self) {
+        for case in &mut self.cases {
+            if case.columns.is_empty() {
+                case.columns.clone_from(&self.columns);
+            }
+            for (name, expression) in &self.derive {
+                let own = case.derive.entry(name.clone());
+                own.or_insert_with(|| expression.clone());
+            }
+        }
     }
 
     fn validate(&self) -> anyhow::Result<()> {

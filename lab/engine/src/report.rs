@@ -113,6 +113,9 @@ fn goals(outcome: &Outcome, case: &str) -> String {
         .clone()
         .flat_map(|case| case.rows.iter().map(move |row| (case, row)))
     {
+        if let Some(why) = &row.missing {
+            let _ = writeln!(text, "- {}{}: {why}", row.label, case.at());
+        }
         if let Some(error) = row.errors.first() {
             let (label, at) = (&row.label, case.at());
             let (count, of) = (row.errors.len(), row.samples.len());

@@ -51,6 +51,8 @@ pub(crate) struct Row {
     /// The figures of each round; `None` when it failed.
     pub(crate) samples: Vec<Option<Figures>>,
     pub(crate) errors: Vec<String>,
+    /// The reason why the system has no figures here.
+    pub(crate) missing: Option<String>,
 }
 
 /// A goal, and what was measured.

@@ -43,7 +43,7 @@ impl Turn<'_> {
     /// If something does not start, the check fails, a load cannot be made, or the server ends.
     pub(crate) fn run(&self, stop: &Stop) -> anyhow::Result<Sample> {
         let mut words = self.words.clone();
-        for (name, value) in &self.contestant.vars {
+        for (name, value) in self.contestant.vars.iter().chain(&self.case.vars) {
             words.set(name, value);
         }
         for (name, value) in self.parameters {
@@ -61,6 +61,7 @@ impl Turn<'_> {
             .contestant
             .check
             .as_ref()
+            .or(self.case.check.as_ref())
             .or(self.experiment.check.as_ref());
         if let (Some(declared), Some(_)) = (declared, &server) {
             check::check(declared, &words, stop)?;

@@ -7,6 +7,7 @@ use greenroom_load::run::{Stop, StreamMeasurement};
 use crate::Args;
 use crate::builds::Builds;
 use crate::declare::{Case, Contestant, Experiment, Plot};
+use crate::load::Missing;
 use crate::machine::Machine;
 use crate::plots::Streams;
 use crate::result::{CaseOutcome, FORMAT, Outcome, Row};
@@ -33,6 +34,10 @@ pub(crate) fn experiment(
     let mut words = Words::common();
     builds.name_in(&mut words);
     words.set("seconds", if args.quick { 1.0 } else { experiment.seconds });
+    let quick = experiment.quick_vars.iter().filter(|_| args.quick);
+    for (name, value) in experiment.vars.iter().chain(quick) {
+        words.set(name, value);
+    }
     let versions = taking_part
         .iter()
         .filter_map(|(name, contestant)| Some((name.to_string(), builds.version(contestant)?)));
@@ -169,6 +174,7 @@ impl Bench<'_> {
             again,
             samples: Vec::new(),
             errors: Vec::new(),
+            missing: None,
         };
         let twice = |(name, contestant): &(&str, &Contestant)| {
             let first = row(name, contestant, false);
@@ -194,6 +200,10 @@ impl Bench<'_> {
             Ok(sample) => {
                 row.samples.push(Some(sample.figures));
                 self.keep(row, sample.streams, streams);
+            }
+            Err(error) if error.downcast_ref::<Missing>().is_some() => {
+                row.samples.push(None);
+                row.missing = Some(error.root_cause().to_string());
             }
             Err(error) => {
                 eprintln!("FAILED: {case}: {}: {error:#}", row.label);

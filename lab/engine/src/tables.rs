@@ -46,7 +46,7 @@ fn heads(column: &Column) -> Vec<String> {
 
 fn cells(column: &Column, row: &Row, case: &CaseOutcome) -> Vec<String> {
     let spread = row.spread(&column.figure);
-    let failed = row.samples.iter().all(Option::is_none);
+    let failed = row.missing.is_none() && row.samples.iter().all(Option::is_none);
     let text = match spread {
         Some(spread) => written(spread, column.decimals),
         None if failed => "failed".to_owned(),

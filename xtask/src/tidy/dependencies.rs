@@ -43,6 +43,11 @@ const UNNAMED: &[(&str, &str, &str)] = &[
         "humantime-serde",
         "`#[serde(with = \"humantime_serde\")]`, a path in a string",
     ),
+    (
+        "lab-loops",
+        "slab",
+        "the registry of greenroom-server's loops, which it compiles from that crate's folder",
+    ),
 ];
 
 pub(super) fn check(tree: &Tree, packages: &[Package]) -> Vec<Finding> {

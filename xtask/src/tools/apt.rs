@@ -23,6 +23,8 @@ enum Sign {
     PythonModules(&'static str),
     /// A module that `perl` can load.
     PerlModule(&'static str),
+    /// A library that `ruby` can load.
+    RubyLibrary(&'static str),
     /// A file, by its absolute path.
     File(&'static str),
 }
@@ -92,11 +94,39 @@ const PEERS: &[Need] = &[
     programs("caddy", &["caddy"]),
     programs("haproxy", &["haproxy"]),
     programs("nginx", &["nginx"]),
+    programs("erlang-base", &["erl", "erlc"]),
     programs("libserver-starter-perl", &["start_server"]),
+    // The loops of lab/experiments/loops.toml.
+    programs("gcc", &["gcc"]),
+    Need {
+        package: "libev-dev",
+        sign: Sign::File("/usr/include/ev.h"),
+    },
+    perl("libevent-perl", "Event"),
+    perl("libglib-perl", "Glib"),
+    perl("libpoe-perl", "POE"),
+    // The frameworks of lab/experiments/frameworks.toml.
+    programs("default-jdk-headless", &["java", "javac"]),
+    programs("jruby", &["jruby"]),
+    programs("maven", &["mvn"]),
+    programs("ruby", &["ruby"]),
+    Need {
+        package: "ruby-celluloid-io",
+        sign: Sign::RubyLibrary("celluloid/io"),
+    },
+    Need {
+        package: "ruby-eventmachine",
+        sign: Sign::RubyLibrary("eventmachine"),
+    },
+    Need {
+        package: "ruby-http-parser.rb",
+        sign: Sign::RubyLibrary("http/parser"),
+    },
     perl("feersum", "Feersum"),
     perl("starlet", "Plack::Handler::Starlet"),
     perl("starman", "Starman"),
     perl("twiggy", "Twiggy"),
+    programs("uwsgi-plugin-psgi", &["uwsgi_psgi"]),
 ];
 
 /// The makers of the Debian package and of the image, and what tries them.
@@ -148,6 +178,9 @@ impl Sign {
             Self::PerlModule(module) => {
                 succeeds(Command::new("perl").args([&format!("-M{module}"), "-e1"]))
             }
+            Self::RubyLibrary(library) => {
+                succeeds(Command::new("ruby").args(["-r", library, "-e", "1"]))
+            }
             Self::File(path) => Path::new(path).is_file(),
         }
     }
@@ -159,6 +192,7 @@ impl Display for Sign {
             Self::Programs(names) => formatter.write_str(&names.join(" and ")),
             Self::PythonModules(modules) => write!(formatter, "python3 with {modules}"),
             Self::PerlModule(module) => write!(formatter, "perl with {module}"),
+            Self::RubyLibrary(library) => write!(formatter, "ruby with {library}"),
             Self::File(path) => formatter.write_str(path),
         }
     }

@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use crate::plan::{Pace, Phase, Schedule, StreamPlan, Target};
-use crate::record::{ByRate, FailureKind, ResponseRecord, Tally, Timeline};
+use crate::record::{ByRate, Ended, FailureKind, ResponseRecord, Tally, Timeline};
 use crate::run::{Measurement, StreamMeasurement};
 use crate::verdict::{ServerUsage, ThreadUsage};
 
@@ -92,10 +92,14 @@ fn collected(plan: StreamPlan, events: &[(u64, u64, Outcome)]) -> StreamMeasurem
     let mut all = Tally::default();
     let mut by_rate = ByRate::of(&plan.pace);
     for (due, done, outcome) in events {
-        let is_timed = !matches!(outcome, Outcome::Failed(kind, _) if !kind.has_latency());
-        if is_timed {
-            by_rate.record(*due, done - due);
-        }
+        let ended = match outcome {
+            Outcome::Responded { status, .. } if *status < Tally::BAD_FROM => {
+                Ended::Good(done - due)
+            }
+            Outcome::Failed(kind, _) if kind.has_latency() => Ended::TimedOut(done - due),
+            Outcome::Responded { .. } | Outcome::Failed(..) => Ended::Bad,
+        };
+        by_rate.record(*due, ended);
     }
     let mut timeline = Timeline::new(Duration::from_secs(1));
     for second in 0..=end / SECOND {

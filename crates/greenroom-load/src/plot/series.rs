@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::plan::{Pace, Schedule};
-use crate::record::{ByRate, Point, Tally, Times};
+use crate::record::{self, ByRate, Point, Tally, Times};
 use crate::run::StreamMeasurement;
 
 use super::text::float;
@@ -49,8 +49,11 @@ pub struct Moment {
 pub struct AtRate {
     /// Requests per second that were asked for.
     pub rate: f64,
-    /// Latency of the requests that were due at this rate.
-    pub latency: Latency,
+    /// The percentage of its requests that got a response with a status below 400.
+    pub served: f64,
+    /// Latency of these, and of requests that timed out the time that they had lasted: a quick
+    /// rejection is no short response time. `None` without any.
+    pub latency: Option<Latency>,
 }
 
 /// Latency from the intended time, in milliseconds.
@@ -95,9 +98,29 @@ impl Series {
         Self {
             name: name.to_owned(),
             moments: moments(rounds),
-            rates: rates(rounds, &latency),
+            rates: rates(rounds, &all),
             latency: percentiles(&latency),
             service: percentiles(&all.processing),
+        }
+    }
+}
+
+impl AtRate {
+    fn of(at: &record::AtRate) -> Self {
+        Self {
+            rate: at.rate(),
+            served: at.served() * 100.0,
+            latency: Latency::of(at.times()),
+        }
+    }
+
+    fn of_whole(rate: f64, whole: &Tally) -> Self {
+        let mut times = whole.good.clone();
+        times.add(&whole.timed_out);
+        Self {
+            rate,
+            served: float(whole.good.count()) / float(whole.ended()) * 100.0,
+            latency: Latency::of(&times),
         }
     }
 }
@@ -191,7 +214,7 @@ fn schedule<'a>(rounds: &[&'a StreamMeasurement]) -> Option<&'a Schedule> {
     })
 }
 
-fn rates(rounds: &[&StreamMeasurement], whole: &Times) -> Vec<AtRate> {
+fn rates(rounds: &[&StreamMeasurement], whole: &Tally) -> Vec<AtRate> {
     let Some(schedule) = schedule(rounds) else {
         return Vec::new();
     };
@@ -199,13 +222,11 @@ fn rates(rounds: &[&StreamMeasurement], whole: &Times) -> Vec<AtRate> {
     for round in rounds {
         by_rate.add(&round.by_rate);
     }
-    let at = |(rate, times): (f64, &Times)| {
-        let latency = Latency::of(times)?;
-        Some(AtRate { rate, latency })
-    };
-    let varying: Vec<_> = by_rate.iter().filter_map(at).collect();
+    let varying: Vec<_> = by_rate.iter().map(AtRate::of).collect();
     if varying.is_empty() {
-        return at((schedule.highest(), whole)).into_iter().collect();
+        let at = AtRate::of_whole(schedule.highest(), whole);
+        // Where nothing was served at the only rate, there is nothing to draw.
+        return Vec::from_iter(at.latency.is_some().then_some(at));
     }
     varying
 }

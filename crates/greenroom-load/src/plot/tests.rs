@@ -1,7 +1,7 @@
 //! Pictures of runs of all kinds.
 
 use super::examples::{
-    good, measurement, nothing, open, phase, ramp, refused, shedding, stall, steady, tiny,
+    Outcome, good, measurement, nothing, open, phase, ramp, refused, shedding, stall, steady, tiny,
 };
 use super::*;
 use crate::run::{Measurement, StreamMeasurement};
@@ -151,11 +151,9 @@ fn a_ramp_shows_response_times_at_the_rates_that_were_asked_for() {
         rates[0] < 50.0 && rates[rates.len() - 1] > 950.0,
         "{rates:?}"
     );
-    let slowest = series.rates.last().expect("a rate").latency;
-    assert!(
-        slowest.p50 > series.rates[0].latency.p50 * 10.0,
-        "{slowest:?}"
-    );
+    let p50 = |at: &AtRate| at.latency.expect("responses").p50;
+    let slowest = p50(series.rates.last().expect("a rate"));
+    assert!(slowest > p50(&series.rates[0]) * 10.0, "{slowest}");
 }
 
 /// Shows a response that comes 20 s after the schedule's end: it belongs to the rate of its
@@ -168,10 +166,34 @@ fn responses_after_a_ramp_are_no_cliff_at_its_end() {
         good(if is_late { 20 * second } else { 1_000_000 })
     });
     let rates = Series::of(&late).rates;
-    let slow = rates.iter().filter(|at| at.latency.max > 1_000.0);
+    let longest = |at: &AtRate| at.latency.expect("responses").max;
+    let slow = rates.iter().filter(|at| longest(at) > 1_000.0);
     assert!(slow.clone().count() > 0);
     assert!(slow.clone().all(|at| (49.0..=61.0).contains(&at.rate)));
-    assert!(rates.last().expect("a rate").latency.max < 2.0);
+    assert!(longest(rates.last().expect("a rate")) < 2.0);
+}
+
+#[test]
+fn rejections_are_no_response_times_but_requests_that_were_not_served() {
+    let served = "Requests served against request rate";
+    let ramp_of = |limit: u64| {
+        open("bounded", vec![phase(0.0, 100.0, 10)], move |due| {
+            let is_over = due >= limit * 1_000_000_000;
+            Outcome::Responded {
+                status: if is_over { 503 } else { 200 },
+                service: 1_000_000,
+                latency: if is_over { 1_000_000 } else { 9_000_000 },
+            }
+        })
+    };
+    let series = Series::of(&ramp_of(5));
+    let last = series.rates.last().expect("a rate");
+    assert_eq!((last.served.to_bits(), last.latency), (0, None));
+    let first = series.rates[0].latency.expect("responses");
+    assert!((8.9..9.1).contains(&first.p50), "{first:?}");
+    assert!(response_time_against_rate(&[series]).contains(served));
+    let whole = response_time_against_rate(&[Series::of(&ramp_of(10))]);
+    assert!(!whole.contains(served));
 }
 
 #[test]

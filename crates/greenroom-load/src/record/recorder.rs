@@ -4,6 +4,7 @@ use std::mem;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError};
 use std::sync::{Arc, OnceLock};
 
+use super::by_rate::Ended;
 use super::{ByRate, FailureKind, ResponseRecord, Tally};
 
 /// The times of one request, for ab's `-g`. Times are nanoseconds.
@@ -63,7 +64,7 @@ pub(crate) struct Batch {
     pub(crate) tally: Box<Tally>,
     pub(crate) records: Vec<RequestRecord>,
     pub(crate) first: Option<Box<FirstResponse>>,
-    /// Latencies by rate of the whole run; only the last batch has them.
+    /// Outcomes by rate of the whole run; only the last batch has them.
     pub(crate) by_rate: ByRate,
 }
 
@@ -163,7 +164,13 @@ impl Recorder {
     pub(crate) fn responded(&mut self, response: &ResponseRecord) {
         self.tally.responded(response);
         let latency = response.done.saturating_sub(response.intended);
-        self.by_rate.record(response.intended, latency);
+        let is_good = response.status < Tally::BAD_FROM;
+        let ended = if is_good {
+            Ended::Good(latency)
+        } else {
+            Ended::Bad
+        };
+        self.by_rate.record(response.intended, ended);
         if !self.variable_length
             && self
                 .length
@@ -193,9 +200,13 @@ impl Recorder {
     ) {
         let lasted = ended.saturating_sub(intended);
         self.tally.failed(kind, lasted, detail);
-        if kind.has_latency() {
-            self.by_rate.record(intended, lasted);
-        }
+        let timed_out = kind.has_latency();
+        let ended = if timed_out {
+            Ended::TimedOut(lasted)
+        } else {
+            Ended::Bad
+        };
+        self.by_rate.record(intended, ended);
     }
 
     /// Returns the time at which [`Recorder::flush`] is due.

@@ -126,9 +126,12 @@ impl Tally {
     /// The delay after the intended time beyond which a request counts as late: 1 ms.
     pub const LATE_NS: u64 = 1_000_000;
 
+    /// The least status that is no success.
+    pub(crate) const BAD_FROM: u16 = 400;
+
     pub(crate) fn responded(&mut self, response: &ResponseRecord) {
         let total = response.done.saturating_sub(response.intended);
-        if response.status < 400 {
+        if response.status < Self::BAD_FROM {
             self.good.record(total);
         } else {
             self.bad.record(total);

@@ -69,6 +69,13 @@ impl Times {
         self.0.len()
     }
 
+    /// Returns the number of times that are at most this long, to the histogram's accuracy.
+    #[must_use]
+    pub fn count_within(&self, longest: Duration) -> u64 {
+        let nanoseconds = u64::try_from(longest.as_nanos()).unwrap_or(u64::MAX);
+        self.0.count_between(0, nanoseconds)
+    }
+
     /// Returns true if no time was recorded.
     #[must_use]
     pub fn is_empty(&self) -> bool {

@@ -36,7 +36,7 @@ pub struct StreamMeasurement {
     pub tally: Tally,
     /// The run by intervals.
     pub timeline: Timeline,
-    /// Latencies by the rate that was asked for, where it varies.
+    /// Outcomes by the rate that was asked for, where it varies.
     pub by_rate: ByRate,
     /// The first response, if there was one.
     pub first: Option<FirstResponse>,

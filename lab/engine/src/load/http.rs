@@ -16,6 +16,8 @@ use crate::words::Words;
 /// The most connections of an open loop that says nothing.
 const OPEN_CONNECTIONS: f64 = 1000.0;
 const TIMEOUT_SECONDS: f64 = 30.0;
+/// The longest time of a response at a rate that is not too much.
+const COLLAPSED: Duration = Duration::from_millis(500);
 
 /// Plans a load.
 ///
@@ -120,6 +122,9 @@ fn of_stream(stream: &StreamMeasurement) -> Vec<(&'static str, f64)> {
         ("rate", stream.requests_per_second()),
         ("ok_rate", ok / seconds),
     ];
+    if let Some(rate) = stream.by_rate.collapse(COLLAPSED) {
+        figures.push(("collapse_500_ms", rate));
+    }
     let mut times = |of: &Times, names: [&'static str; 6]| {
         if of.is_empty() {
             return;

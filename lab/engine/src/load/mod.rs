@@ -3,6 +3,8 @@
 mod http;
 mod program;
 
+pub(crate) use program::Missing;
+
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -58,8 +60,9 @@ pub(crate) fn measure(
     thread::scope(|scope| {
         let watch = processes.clone().filter(|_| plan.streams.is_empty());
         let begin = |(load, command): (&&Load, &Vec<String>)| {
+            let limit = load.limit_seconds.map(Duration::from_secs);
+            let limit = limit.unwrap_or(program::LIMIT);
             let (load, command) = (load.name.clone(), command.clone());
-            let limit = program::LIMIT;
             scope.spawn(move || (program::run(&command, limit), load))
         };
         let running: Vec<_> = programs.iter().zip(&commands).map(begin).collect();

@@ -1,5 +1,6 @@
 //! Programs as loads: ab, and those that print their figures.
 
+use std::fmt;
 use std::io::Read;
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -13,8 +14,8 @@ use crate::declare::Load;
 use crate::figures::Figures;
 use crate::words::Words;
 
-/// The time after which a load is killed.
-pub(super) const LIMIT: Duration = Duration::from_mins(10);
+/// The time after which a load is killed that says nothing itself.
+pub(super) const LIMIT: Duration = Duration::from_mins(3);
 const POLL: Duration = Duration::from_millis(5);
 const POLLS_A_SAMPLE: u32 = 20;
 
@@ -103,10 +104,22 @@ fn drained<R: Read + Send + 'static>(pipe: Option<R>) -> thread::JoinHandle<Stri
     })
 }
 
+/// The reason why a system has no figures in a case, given by its program as `{"missing": "…"}`.
+#[derive(Debug)]
+pub(crate) struct Missing(pub(crate) String);
+
+impl std::error::Error for Missing {}
+
+impl fmt::Display for Missing {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.0)
+    }
+}
+
 /// Reads the figures of a program that prints a JSON object as its last line.
 ///
 /// # Errors
-/// If the last line is something else.
+/// If the last line is something else, or [`Missing`].
 pub(super) fn of_json(stdout: &str) -> anyhow::Result<Figures> {
     let last = stdout
         .lines()
@@ -118,6 +131,9 @@ pub(super) fn of_json(stdout: &str) -> anyhow::Result<Figures> {
     let object = value
         .as_object()
         .with_context(|| format!("{last:?} is no object"))?;
+    if let Some(why) = object.get("missing").and_then(Value::as_str) {
+        return Err(Missing(why.to_owned()).into());
+    }
     let numbers = object
         .iter()
         .filter_map(|(key, value)| Some((key.clone(), value.as_f64()?)));
@@ -178,6 +194,11 @@ mod tests {
         let error = shell("exec sleep 600", Duration::from_millis(20)).expect_err("it hangs");
         assert!(error.to_string().contains("killed"), "{error}");
         assert!(of_json("no figures").is_err());
+        let error = of_json(r#"{"missing": "no topics"}"#).expect_err("no figures");
+        assert_eq!(
+            error.downcast::<Missing>().expect("its kind").0,
+            "no topics"
+        );
     }
 
     #[test]

@@ -1,0 +1,3 @@
+module greenroom.lab/system
+
+go 1.22
