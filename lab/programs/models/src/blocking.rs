@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use crate::{Input, Request, Response};
 
-/// The longest wait for a client's next bytes, or for its taking ours.
-const IDLE_MAX: Duration = Duration::from_mins(1);
+/// The longest wait for a client to take a response.
+const WRITE_MAX: Duration = Duration::from_mins(1);
 /// The rest after a failed accept: a descriptor may get free.
 const ACCEPT_REST: Duration = Duration::from_millis(10);
 
@@ -28,14 +28,15 @@ pub fn accept(listener: &TcpListener) -> TcpStream {
 /// Serves all requests of a connection, one after the other.
 ///
 /// # Errors
-/// Those of the connection; a client that is idle for a minute is one.
+/// Those of the connection; a client that is idle for longer than it may is one.
 pub fn converse(
     mut stream: TcpStream,
+    idle_max: Duration,
     mut respond: impl FnMut(Request) -> Response,
 ) -> io::Result<()> {
     stream.set_nodelay(true)?;
-    stream.set_read_timeout(Some(IDLE_MAX))?;
-    stream.set_write_timeout(Some(IDLE_MAX))?;
+    stream.set_read_timeout(Some(idle_max))?;
+    stream.set_write_timeout(Some(WRITE_MAX))?;
     let mut input = Input::default();
     let mut received = [0; 4_096];
     loop {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::thread;
+use std::time::Duration;
 
 use models::{Counter, Model, Queue, accept, announce, converse, listen};
 
@@ -9,6 +10,8 @@ use models::{Counter, Model, Queue, accept, announce, converse, listen};
 const THREADS_MAX: usize = 16_384;
 /// Address space that each thread reserves; the kernel gives memory to what is touched.
 const STACK_BYTES: usize = 2 * 1024 * 1024;
+/// A client that is idle for so long is disconnected.
+const IDLE_MAX: Duration = Duration::from_mins(1);
 
 fn main() -> anyhow::Result<()> {
     let model = Model {
@@ -27,7 +30,7 @@ fn main() -> anyhow::Result<()> {
             .stack_size(STACK_BYTES)
             .spawn(move || {
                 // A client that leaves is no fault of ours.
-                let _ = converse(stream, |request| {
+                let _ = converse(stream, IDLE_MAX, |request| {
                     thread::sleep(request.wait);
                     request.respond(|| counter.add())
                 });

@@ -6,9 +6,13 @@
 
 use std::sync::Arc;
 use std::thread;
+use std::time::Duration;
 
 use models::{Counter, Model, POOL_THREADS_MAX, QUEUE_MAX, Queue};
 use models::{accept, announce, converse, listen};
+
+/// An idle client keeps a thread from others for at most so long.
+const IDLE_MAX: Duration = Duration::from_secs(1);
 
 fn main() -> anyhow::Result<()> {
     let model = Model {
@@ -29,7 +33,7 @@ fn main() -> anyhow::Result<()> {
         thread::Builder::new().spawn(move || {
             loop {
                 // A client that leaves is no fault of ours.
-                let _ = converse(queue.pop(), |mut request| {
+                let _ = converse(queue.pop(), IDLE_MAX, |mut request| {
                     thread::sleep(request.wait);
                     request.close |= !queue.is_empty();
                     request.respond(|| counter.add())
