@@ -141,13 +141,14 @@ pub use axum::body::Body;
 pub use client_addr::{ClientAddr, ClientAddrUnknown};
 pub use greenroom_server::{
     Aborted, AcceptedStream, Acceptor, Address, AddressError, App, BodyError, BodyPace, BoxError,
-    ConnectionInfo, DrainReport, Error, FORWARDED_ENTRIES_MAX, FinishedRequest, ForwardedFor,
-    ForwardedHeader, HasSettings, InformationalError, InheritedSocket, Limits, LoopStatus,
-    LoopWatch, PROXY_HEADER_BYTES_MAX, Pressure, REJECTION_BYTES_MAX, REQUEST_ID_BYTES_MAX,
-    Rejection, RejectionBody, RejectionDetail, RequestBody, RequestHandle, RequestId,
-    RequestMetrics, RequestObserver, ServerTiming, Setting, SettingError, SharedService,
+    ConnectionInfo, DrainReport, DrainingVersion, Error, FORWARDED_ENTRIES_MAX, FinishedRequest,
+    ForwardedFor, ForwardedHeader, HasSettings, InformationalError, InheritedSocket, Limits,
+    LoopStatus, LoopWatch, PROXY_HEADER_BYTES_MAX, Pressure, REJECTION_BYTES_MAX,
+    REQUEST_ID_BYTES_MAX, Rejection, RejectionBody, RejectionDetail, RequestBody, RequestHandle,
+    RequestId, RequestMetrics, RequestObserver, ServerTiming, Setting, SettingError, SharedService,
     TRACE_STATE_BYTES_MAX, TRACE_STATE_MEMBERS_MAX, TRACED_TEXT_BYTES_MAX, TraceContext,
-    TrustedProxies, TrustedProxy, TrustedProxyError, Unit, UpgradeOutcome, Upgrades,
+    TrustedProxies, TrustedProxy, TrustedProxyError, Unit, UpgradeOutcome, UpgradeProgram,
+    UpgradeRecord, UpgradeResult, UpgradeState, UpgradeStatus, UpgradeWay, Upgrades,
     raise_descriptor_limit, upgrade_marker, upgrade_on_signal,
 };
 #[cfg(any(feature = "tls", feature = "tls-ring"))]

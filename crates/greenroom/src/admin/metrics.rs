@@ -5,6 +5,7 @@ mod process;
 mod requests;
 mod stages;
 mod text;
+mod upgrades;
 
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -97,6 +98,7 @@ fn render(recorded: &PrometheusHandle) -> String {
     let mut text = Text::recorded(&recorded.render());
     requests::add(&mut text);
     stages::add(&mut text);
+    upgrades::add(&mut text);
     process::add(&mut text);
     text.into()
 }

@@ -249,6 +249,10 @@ pub const METRICS: &[Metric] = &[
         "greenroom_trace_spans_dropped_total", &["reason"],
         "Spans that were lost (export), and requests whose spans were never made (queue_full)",
     ),
+    counter(
+        "greenroom_upgrades_total", &["outcome"],
+        "Upgrades by outcome (serves, failed, refused), those of the versions before included",
+    ),
     counter("process_cpu_seconds_total", &[], "Processor time, of user and system"),
     gauge("process_threads", &[], "Threads of the process"),
     gauge("process_virtual_memory_bytes", &[], "Virtual memory"),
