@@ -90,6 +90,10 @@ image: ## Make the OCI image localhost/greenroom (needs root)
 image-test: ## Run the image: as nobody, read-only, with a drain at its stop (needs root)
 	packaging/image/test
 
+.PHONY: compose-test
+compose-test: ## Bring compose.yaml up with podman-compose: page, health, limits, stop (needs root)
+	packaging/image/test-compose
+
 .PHONY: manifests
 manifests: ## Check Kubernetes' manifests, and the files of sites of packages
 	packaging/kubernetes/check

@@ -25,7 +25,10 @@ enum Task {
     /// dependencies, documentation, text files
     Tidy,
     /// Installs the foreign programs that `make test` and `make bench-http` use
-    Tools,
+    Tools {
+        /// Only these, such as `node` and `python`
+        steps: Vec<String>,
+    },
     /// Installs the servers that benchmarks measure beside ours
     Peers,
     /// Installs what makes and tries the Debian package and the image
@@ -55,7 +58,7 @@ fn main() -> Result<ExitCode> {
         }
         Task::Packagers => tools::run_packagers()?,
         Task::Peers => tools::run_peers()?,
-        Task::Tools => tools::run()?,
+        Task::Tools { steps } => tools::run(&steps)?,
         Task::Wrap { files } => wrap::run(&files)?,
     }
     Ok(ExitCode::SUCCESS)

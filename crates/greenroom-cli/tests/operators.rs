@@ -11,10 +11,17 @@ mod browser;
 mod outside;
 #[path = "operators/overload.rs"]
 mod overload;
+#[allow(dead_code, reason = "these tests use a part of it")]
+mod program;
 #[path = "operators/readiness.rs"]
 mod readiness;
 #[path = "operators/status.rs"]
 mod status;
+#[path = "operators/upgraded.rs"]
+mod upgraded;
+#[path = "upgrade/versions.rs"]
+#[allow(dead_code, reason = "these tests use a part of it")]
+mod versions;
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -34,6 +41,12 @@ impl Operated {
     fn start(flags: &[&str]) -> Self {
         let flags = [&["--status-listen", "127.0.0.1:0"], flags].concat();
         let server = Server::with_flags_listening_on(&flags, 1);
+        Self { server }
+    }
+
+    /// Starts it by a file of sites, which names both addresses.
+    fn of_file(file: &str) -> Self {
+        let server = Server::of_sites(file, 2);
         Self { server }
     }
 

@@ -113,6 +113,15 @@ impl Gateway {
         self.shared.closed().await;
     }
 
+    /// Returns its [label](Builder::label), or the application's file if that is empty.
+    #[must_use]
+    pub fn name(&self) -> String {
+        match self.shared.settings.label() {
+            "" => self.shared.settings.application.display().to_string(),
+            label => label.to_owned(),
+        }
+    }
+
     /// Returns the present status. Reads a few lines of `/proc` for each worker.
     #[must_use]
     pub fn status(&self) -> GatewayStatus {

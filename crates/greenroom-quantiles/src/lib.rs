@@ -1,5 +1,7 @@
 //! A distribution of times at one moment, as the status of a server and of its stages shows it.
 
+use std::time::Duration;
+
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
@@ -32,6 +34,12 @@ impl Quantiles {
     }
 }
 
+/// Returns a time in whole microseconds, and the largest number for one of half a million years.
+#[must_use]
+pub fn micros(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -51,5 +59,11 @@ mod tests {
             max_micros: 1_000,
         };
         assert_eq!(Quantiles::of(&histogram), expected);
+    }
+
+    #[test]
+    fn a_time_that_is_too_long_is_the_longest() {
+        assert_eq!(micros(Duration::from_nanos(1_999)), 1);
+        assert_eq!(micros(Duration::MAX), u64::MAX);
     }
 }

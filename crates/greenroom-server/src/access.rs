@@ -229,7 +229,3 @@ fn number(status: Option<StatusCode>) -> Option<u16> {
 fn text(id: Option<&HeaderValue>) -> Option<&str> {
     id.and_then(|id| id.to_str().ok())
 }
-
-fn micros(time: Duration) -> u64 {
-    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
-}

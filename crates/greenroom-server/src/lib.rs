@@ -81,4 +81,7 @@ pub use server::{Server, ServerBuilder};
 pub use signals::shutdown_on_signals;
 #[cfg(feature = "tls")]
 pub use tls::{CertificateStatus, ClientCertificates, Tls, TlsBuilder, TlsError, TlsInfo};
-pub use upgrade::{UpgradeOutcome, Upgrades, upgrade_marker, upgrade_on_signal};
+pub use upgrade::{
+    DrainingVersion, UpgradeOutcome, UpgradeProgram, UpgradeRecord, UpgradeResult, UpgradeState,
+    UpgradeStatus, UpgradeWay, Upgrades, upgrade_marker, upgrade_on_signal,
+};

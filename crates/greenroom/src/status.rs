@@ -8,7 +8,7 @@ use axum::extract::FromRequestParts;
 use greenroom_actor::{ActorSystem, ActorSystemStatus};
 #[cfg(feature = "bus")]
 use greenroom_bus::Bus;
-use greenroom_server::{LoopStatus, RequestHandle};
+use greenroom_server::{LoopStatus, RequestHandle, UpgradeStatus};
 #[cfg(all(feature = "admin", any(feature = "tls", feature = "tls-ring")))]
 use greenroom_stage::scope::Listing;
 use greenroom_stage::{RouteStatus, StageStatus, StatusScope};
@@ -31,6 +31,8 @@ use crate::server::Sources;
 ///   it was given to serve;
 /// - the proxies that have had their first request on it.
 ///
+/// The [upgrades](crate::Upgrades) are the process's, and each shows them.
+///
 /// What no server has used or was given yet is shown by all of them: a program with one server sees
 /// all there is.
 ///
@@ -49,6 +51,8 @@ use crate::server::Sources;
 pub struct Status {
     /// The reasons why the server is not ready for requests, as at `/ready`; none if it is.
     pub not_ready: Vec<String>,
+    /// The upgrades of the process; `None` if no server of it takes part in any.
+    pub upgrades: Option<UpgradeStatus>,
     /// The loops that serve, in the order of their indexes.
     pub loops: Vec<LoopStatus>,
     /// The stages, the oldest first.
@@ -85,10 +89,11 @@ impl<S: Send + Sync> FromRequestParts<S> for Status {
 }
 
 impl Status {
-    fn of_process() -> Self {
+    pub(crate) fn of_process() -> Self {
         let greenroom_stage::Status { stages, routes } = greenroom_stage::status();
         Self {
             not_ready: Vec::new(),
+            upgrades: UpgradeStatus::of_process(),
             loops: Vec::new(),
             stages,
             routes,
@@ -186,6 +191,7 @@ impl Shown {
         let greenroom_stage::Status { stages, routes } = self.scope.status();
         Status {
             not_ready: self.not_ready(),
+            upgrades: UpgradeStatus::of_process(),
             loops: self.server.loops(),
             stages,
             routes,

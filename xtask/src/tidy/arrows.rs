@@ -54,6 +54,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     (
         "greenroom-psgi",
         &[
+            "greenroom-quantiles",
             "greenroom-server",
             "greenroom-settings",
             "greenroom-stage",

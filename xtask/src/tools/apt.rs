@@ -132,6 +132,7 @@ const PEERS: &[Need] = &[
 /// The makers of the Debian package and of the image, and what tries them.
 const PACKAGERS: &[Need] = &[
     programs("buildah", &["buildah"]),
+    programs("iptables", &["iptables-save"]),
     programs("lintian", &["lintian"]),
     programs("mmdebstrap", &["mmdebstrap"]),
     programs("podman", &["podman"]),

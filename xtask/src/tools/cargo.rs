@@ -15,7 +15,12 @@ struct Program {
     flags: &'static [&'static str],
 }
 
-const PROGRAMS: [Program; 5] = [
+const PROGRAMS: [Program; 7] = [
+    Program {
+        name: "cargo-auditable",
+        version: "0.7.7",
+        flags: &[],
+    },
     Program {
         name: "cargo-cyclonedx",
         version: "0.5.9",
@@ -40,6 +45,11 @@ const PROGRAMS: [Program; 5] = [
         name: "mdbook",
         version: "0.5.4",
         flags: &["--no-default-features", "--features", "search"],
+    },
+    Program {
+        name: "rust-audit-info",
+        version: "0.5.4",
+        flags: &[],
     },
 ];
 

@@ -12,7 +12,7 @@
 //! | `pebble`            | Pebble, an ACME authority with DNS, by Go   | `pins/pebble/` |
 //! | `otelcol`           | the OpenTelemetry Collector, built by Go    | `pins/otelcol/` |
 //! | `autobahn`          | Python 2.7: Autobahn's test suite           | `pins/autobahn.txt` |
-//! | `kubernetes`        | the check of manifests, for packages only   | `pins/kubernetes.txt` |
+//! | `kubernetes`        | what checks manifests, Compose; for packages | `pins/kubernetes.txt` |
 //! | `mdbook`, `cargo-*` | makers of book and packages, by cargo       | `cargo.rs` |
 //! | `stamps`            | for each of them, the pins it was made from | |
 //!
@@ -106,19 +106,26 @@ const STEPS: [Step; 8] = [
     },
 ];
 
-/// Runs every step, also after one has failed, so that one run names all that is missing.
-pub(crate) fn run() -> Result<()> {
-    run_steps(&STEPS)
+/// Runs the steps of these names, or every step; also after one has failed, so that one run names
+/// all that is missing.
+pub(crate) fn run(names: &[String]) -> Result<()> {
+    let is_known = |name: &&String| STEPS.iter().any(|step| step.name == **name);
+    if let Some(unknown) = names.iter().find(|name| !is_known(name)) {
+        let known: Vec<&str> = STEPS.iter().map(|step| step.name).collect();
+        bail!("{unknown} is no step; there are {}", known.join(", "));
+    }
+    let is_meant = |step: &&Step| names.is_empty() || names.iter().any(|name| name == step.name);
+    run_steps(STEPS.iter().filter(is_meant))
 }
 
 /// Installs the servers that benchmarks measure beside ours.
 pub(crate) fn run_peers() -> Result<()> {
-    run_steps(&[PEERS])
+    run_steps([&PEERS])
 }
 
 /// Installs what makes and tries the Debian package and the image.
 pub(crate) fn run_packagers() -> Result<()> {
-    run_steps(&[PACKAGERS, KUBERNETES, PEBBLE])
+    run_steps([&PACKAGERS, &KUBERNETES, &PEBBLE])
 }
 
 /// Installs a program that cargo builds unless it is there, and says where.
@@ -126,7 +133,7 @@ pub(crate) fn cargo_tool(name: &str) -> Result<PathBuf> {
     cargo::path(&Root::open()?, name)
 }
 
-fn run_steps(steps: &[Step]) -> Result<()> {
+fn run_steps<'a>(steps: impl IntoIterator<Item = &'a Step>) -> Result<()> {
     let root = Root::open()?;
     let mut failed = Vec::new();
     for step in steps {

@@ -1,8 +1,9 @@
 //! Modules of Node: undici, an HTTP client; playwright-core and puppeteer-core, which drive the
 //! distribution's Chromium and Firefox; and axe-core, which looks at pages as screen readers do.
 //!
-//! Of undici and puppeteer-core they are the last series that Node 18 of Debian 12 can run. None
-//! brings a browser. The lock names no registry, so that any mirror will do.
+//! playwright-core needs Node 20, as Debian 13 has it; of undici and puppeteer-core they are the
+//! last series that older ones can run, too. None brings a browser. The lock names no registry, so
+//! that any mirror will do.
 
 use std::fs;
 use std::path::Path;
@@ -37,5 +38,5 @@ fn npm_install(directory: &Path) -> Result<()> {
         .args(["ci", "--no-audit", "--no-fund", "--ignore-scripts"])
         .arg("--prefix")
         .arg(directory))
-    .context("npm must install the modules of pins/node for Node 18.17 or later")
+    .context("npm must install the modules of pins/node for Node 20 or later")
 }

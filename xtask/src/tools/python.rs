@@ -14,7 +14,7 @@ const PINS: &str = include_str!("pins/python.txt");
 /// The interpreter, relative to the environment's directory.
 pub(super) const PROGRAM: &str = "bin/python";
 
-/// The check of Kubernetes' manifests, which carries the schemas of the API.
+/// The check of Kubernetes' manifests, which carries the schemas of the API, and a Compose.
 const PINS_OF_KUBERNETES: &str = include_str!("pins/kubernetes.txt");
 
 pub(super) fn install(root: &Root) -> Result<Outcome> {

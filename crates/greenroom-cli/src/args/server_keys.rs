@@ -153,7 +153,11 @@ impl ServerKeys for Flags {
     fn check(&self, setting: &ServerSetting) -> Result<(), String> {
         let words = self.words(setting, Path::new("/"))?;
         let parsed = self.0.clone().try_get_matches_from(words);
-        parsed.map(|_| ()).map_err(|error| fault(&error))
+        match parsed {
+            // Whether the settings go together is found out when all are known.
+            Err(error) if error.kind() == ErrorKind::MissingRequiredArgument => Ok(()),
+            parsed => parsed.map(|_| ()).map_err(|error| fault(&error)),
+        }
     }
 
     fn schema(&self) -> Option<Json> {

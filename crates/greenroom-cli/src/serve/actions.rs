@@ -2,7 +2,6 @@
 
 use std::io;
 
-use futures_util::future::join_all;
 use greenroom::AdminActions;
 use greenroom::psgi::Gateway;
 use rustix::process::{Signal, getpid, kill_process};
@@ -42,17 +41,24 @@ pub(super) fn add(actions: &AdminActions, args: &ServeArgs, levels: &Levels) {
     }
 }
 
-/// Adds the restart of the workers of Perl applications.
-pub(super) fn add_restart(actions: &AdminActions, gateways: &[Gateway]) {
-    let gateways = gateways.to_vec();
+/// Adds the restart of the workers of each Perl application that `applications` lists.
+pub(super) fn add_restart<F>(actions: &AdminActions, applications: F)
+where
+    F: Fn() -> Vec<Gateway> + Clone + Send + Sync + 'static,
+{
     let about = "Starts new workers with the code as it is now; they take over when all are ready";
-    actions.add("restart-workers", about, move || {
-        let gateways = gateways.clone();
+    let listed = applications.clone();
+    let names = move || listed().iter().map(Gateway::name).collect();
+    let takes = "Perl application";
+    actions.add_for_each("restart-workers", takes, about, names, move |name| {
+        let meant = applications().into_iter().find(|each| each.name() == name);
         async move {
-            let reloads = join_all(gateways.iter().map(Gateway::reload)).await;
-            let generations: Result<Vec<_>, _> = reloads.into_iter().collect();
-            let generations = generations.map_err(|error| error.to_string())?;
-            Ok(format!("the workers of generation {generations:?} serve"))
+            let gateway = meant.ok_or_else(|| format!("{name} has just ended"))?;
+            let generation = gateway.reload().await;
+            let generation = generation.map_err(|error| format!("{name}: {error}"))?;
+            Ok(format!(
+                "{name}: the workers of generation {generation} serve"
+            ))
         }
     });
     actions.label("restart-workers", "Restart the Perl workers");

@@ -34,7 +34,8 @@ pub(super) async fn serve(
         Ok(Started::Ready) => {
             announce(args, &server);
             if let Some(actions) = server.admin_actions() {
-                actions::add_restart(&actions, &gateways);
+                let all = gateways.clone();
+                actions::add_restart(&actions, move || all.clone());
             }
             let handle = server.handle();
             let reloading = tokio::spawn(reload(reloads, gateways.clone()));

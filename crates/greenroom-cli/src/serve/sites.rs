@@ -8,6 +8,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinHandle;
 
 use super::acme::Names;
+use super::actions;
 use super::announce;
 use super::ending::Ended;
 use super::gateways::interrupted;
@@ -39,6 +40,10 @@ pub(super) async fn serve(
         () = interrupted => return Ok(Ended::from(DrainReport::default())),
     };
     announce(args, &server);
+    if let Some(actions) = server.admin_actions() {
+        let sites = sites.clone();
+        actions::add_restart(&actions, move || sites.applications());
+    }
     let replacing = Replacing {
         sites: sites.clone(),
         file,

@@ -159,21 +159,118 @@ fn log_files_are_reopened() {
     });
 }
 
+/// Writes an application that says nothing but hello.
+fn write_app(directory: &TempDir, name: &str) -> String {
+    let app = directory.path().join(name);
+    let code = "use strict; use warnings; sub { [200, [], ['hello']] };";
+    fs::write(&app, code).unwrap();
+    app.display().to_string()
+}
+
+/// Asks for new workers by a bearer's value, and returns the response.
+fn restart(admin: SocketAddr, value: &str) -> String {
+    let fields = format!("Authorization: Bearer {TOKEN}\r\n{FORM}");
+    post(admin, "restart-workers", &fields, value)
+}
+
+/// Returns the generation of each Perl application, in their order.
+fn generations(operated: &Operated) -> Vec<u64> {
+    let status = operated.ask("/greenroom/status").body;
+    let status: serde_json::Value = serde_json::from_str(&status).unwrap();
+    let applications = status["psgi"].as_array().unwrap().iter();
+    applications
+        .map(|each| each["generation"].as_u64().unwrap())
+        .collect()
+}
+
 #[test]
-fn the_workers_of_a_perl_application_are_restarted() {
+fn the_workers_of_the_only_perl_application_need_no_name() {
     let (directory, file) = token_file();
-    let app = directory.path().join("app.psgi");
-    fs::write(
-        &app,
-        "use strict; use warnings; sub { [200, [], ['hello']] };",
-    )
-    .unwrap();
-    let app = app.display().to_string();
+    let app = write_app(&directory, "app.psgi");
     let operated = Operated::start(&["--admin-token-file", &file, "--workers", "1", &app]);
-    let bearer = format!("Authorization: Bearer {TOKEN}\r\n");
-    let response = post(operated.admin(), "restart-workers", &bearer, "");
-    assert!(response.contains("generation [2]"), "{response}");
-    let shown: serde_json::Value =
-        serde_json::from_str(&operated.ask("/greenroom/status").body).unwrap();
-    assert_eq!(shown["psgi"][0]["generation"], 2);
+    let response = restart(operated.admin(), "");
+    assert!(response.contains("generation 2 serve"), "{response}");
+    assert_eq!(generations(&operated), [2]);
+    let page = operated.ask("/").body;
+    assert!(
+        page.contains(">Restart the Perl workers</button>"),
+        "{page}"
+    );
+}
+
+#[test]
+fn the_workers_of_the_perl_application_that_is_named_are_restarted() {
+    let (directory, file) = token_file();
+    let (app, blog) = (
+        write_app(&directory, "app.psgi"),
+        write_app(&directory, "blog.psgi"),
+    );
+    let mount = format!("/blog={blog} workers=1");
+    let flags = ["--admin-token-file", &file, "--workers", "1", "--mount"];
+    let operated = Operated::start(&[&flags[..], &[&mount, &app]].concat());
+    let response = restart(operated.admin(), "value=/blog");
+    assert!(
+        response.contains("/blog: the workers of generation 2 serve"),
+        "{response}"
+    );
+    assert_eq!(generations(&operated), [1, 2]);
+    let response = restart(operated.admin(), &format!("value={app}"));
+    assert!(response.starts_with("HTTP/1.1 200 "), "{response}");
+    assert_eq!(generations(&operated), [2, 2]);
+    let page = operated.ask("/").body;
+    for name in ["/blog", &app] {
+        let button = format!(">Restart the Perl workers: {name}</button>");
+        assert!(page.contains(&button), "{button}\n{page}");
+    }
+    for (value, said) in [
+        ("", "the value is to be one Perl application"),
+        ("value=/shop", "there is no Perl application `/shop`"),
+    ] {
+        let response = restart(operated.admin(), value);
+        assert!(response.starts_with("HTTP/1.1 400 "), "{response}");
+        let all = format!("restart-workers: {said}; there are {app}, /blog\n");
+        assert!(response.ends_with(&all), "{response}");
+    }
+    assert_eq!(generations(&operated), [2, 2]);
+}
+
+#[test]
+fn the_perl_applications_of_sites_are_named_by_their_routes_as_they_are_now() {
+    let (directory, token) = token_file();
+    write_app(&directory, "shop.psgi");
+    write_app(&directory, "wiki.psgi");
+    let file = directory.path().join("greenroom.toml");
+    let site = |host: &str, app: &str| {
+        format!(
+            "[[site]]\nhosts = [\"{host}\"]\n[[site.route]]\npath = \"/\"\n\
+             psgi = {{ app = \"{app}.psgi\", workers = 1 }}\n"
+        )
+    };
+    let server = format!(
+        "[server]\nlisten = \"127.0.0.1:0\"\nstatus_listen = \"127.0.0.1:0\"\n\
+         admin_token_file = \"{token}\"\n"
+    );
+    fs::write(&file, format!("{server}{}", site("shop.test", "shop"))).unwrap();
+    let operated = Operated::of_file(&file.display().to_string());
+    let response = restart(operated.admin(), "");
+    assert!(
+        response.contains("shop.test/: the workers of generation 2 serve"),
+        "{response}"
+    );
+    let both = [site("shop.test", "shop"), site("wiki.test", "wiki")].concat();
+    fs::write(&file, format!("{server}{both}")).unwrap();
+    operated.server.signal(rustix::process::Signal::HUP);
+    operated
+        .server
+        .await_log("the sites of the file are in force");
+    let response = restart(operated.admin(), "value=wiki.test/");
+    assert!(
+        response.contains("wiki.test/: the workers of generation 2 serve"),
+        "{response}"
+    );
+    let response = restart(operated.admin(), "value=shop");
+    assert!(
+        response.contains("`shop`; there are shop.test/, wiki.test/"),
+        "{response}"
+    );
 }

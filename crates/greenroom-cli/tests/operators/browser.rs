@@ -2,19 +2,18 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
 use crate::outside::http::{self, assert_hello};
 use crate::outside::tools;
-use crate::overload::Flood;
+use crate::overload::{Flood, SHORT_OF_THREADS};
+use crate::upgraded::Upgraded;
 use crate::{Operated, PATIENCE};
 
 /// The time that a browser gets for all that it is asked; only a failing test takes so long.
 const DEADLINE: Duration = Duration::from_mins(8);
-
-/// Flags with which the demo refuses some of what [`use_it`] asks.
-const SHORT_OF_THREADS: &[&str] = &["--stage-threads", "2", "--queue-wait-max", "20ms"];
 
 /// Gives the server something to show: short and long requests, some of them refused, and an
 /// upstream that is not there.
@@ -51,6 +50,18 @@ fn program(name: &'static str) -> PathBuf {
     Path::new("/usr/bin").join(tools::system(name))
 }
 
+/// Returns a command that has `script` drive Chromium.
+fn chromium(script: &str) -> Command {
+    let mut client = tools::bounded(tools::system("node"), DEADLINE);
+    client
+        .arg(tools::script(script))
+        .arg(module("playwright-core/index.mjs"))
+        .arg(module("axe-core/axe.min.js"))
+        .arg(program("chromium"))
+        .arg(shots());
+    client
+}
+
 #[test]
 fn chromium_shows_it_to_everybody() {
     let directory = tempfile::tempdir().unwrap();
@@ -64,32 +75,44 @@ fn chromium_shows_it_to_everybody() {
         "use strict; use warnings; sub { [200, [], ['hello']] };",
     )
     .unwrap();
-    let token = token.display().to_string();
-    let demo = Operated::start(&[SHORT_OF_THREADS, &["--admin-token-file", &token]].concat());
+    let (token, app) = (token.display().to_string(), app.display().to_string());
+    let token = ["--admin-token-file", &token];
+    let demo = Operated::start(&[SHORT_OF_THREADS, &token].concat());
     use_it(&demo);
-    let perl = Operated::start(&["--workers", "2", &app.display().to_string()]);
-    let mut client = tools::bounded(tools::system("node"), DEADLINE);
+    let mount = format!("/blog={app} workers=1");
+    let perl =
+        Operated::start(&[&token[..], &["--workers", "2", "--mount", &mount, &app]].concat());
+    let upgraded = Upgraded::start();
+    let mut client = chromium("operators/page.mjs");
     client
-        .arg(tools::script("operators/page.mjs"))
+        .arg(format!("http://{}", demo.server.address()))
         .arg(format!("http://{}", demo.admin()))
         .arg(format!("http://{}", perl.admin()))
-        .arg(format!("http://{}", demo.server.address()))
-        .arg(module("playwright-core/index.mjs"))
-        .arg(module("axe-core/axe.min.js"))
-        .arg(program("chromium"))
-        .arg(shots());
+        .arg(format!("http://{}", upgraded.admin));
     tools::run(&mut client).expect_success("Chromium");
 }
 
+#[test]
+fn chromium_shows_it_while_the_server_is_flooded() {
+    let demo = Operated::start(SHORT_OF_THREADS);
+    let flood = Flood::begin(&demo);
+    let mut client = chromium("operators/flooded.mjs");
+    client
+        .arg(format!("http://{}", demo.server.address()))
+        .arg(format!("http://{}", demo.admin()));
+    tools::run(&mut client).expect_success("Chromium");
+    drop(flood);
+}
+
 /// Has Firefox look at the page. Its screenshots' names begin with `name`.
-fn show_in_firefox(demo: &Operated, name: &str) {
+fn show_in_firefox(admin: &str, application: &str, name: &str) {
     // For its profile and caches, which are removed whatever happens.
     let home = tempfile::tempdir().unwrap();
     let mut client = tools::bounded(tools::system("node"), DEADLINE);
     client
         .arg(tools::script("operators/firefox.mjs"))
-        .arg(format!("http://{}", demo.admin()))
-        .arg(format!("http://{}", demo.server.address()))
+        .arg(format!("http://{admin}"))
+        .arg(format!("http://{application}"))
         .arg(module("puppeteer-core/lib/esm/puppeteer/puppeteer-core.js"))
         .arg(module("axe-core/axe.min.js"))
         .arg(program("firefox-esr"))
@@ -102,15 +125,15 @@ fn show_in_firefox(demo: &Operated, name: &str) {
 
 #[test]
 fn firefox_shows_it_to_everybody() {
-    let demo = Operated::start(SHORT_OF_THREADS);
-    use_it(&demo);
-    show_in_firefox(&demo, "firefox");
+    let upgraded = Upgraded::start();
+    show_in_firefox(&upgraded.admin, upgraded.address(), "firefox");
 }
 
 #[test]
 fn firefox_shows_it_while_the_server_is_flooded() {
     let demo = Operated::start(SHORT_OF_THREADS);
     let flood = Flood::begin(&demo);
-    show_in_firefox(&demo, "firefox-flooded");
+    let (admin, application) = (demo.admin().to_string(), demo.server.address().to_string());
+    show_in_firefox(&admin, &application, "firefox-flooded");
     drop(flood);
 }

@@ -57,6 +57,13 @@ impl Server {
         Self::spawn_listening(command, &["127.0.0.1:0"], 1 + count)
     }
 
+    /// Serves a file of sites, which names `count` addresses to listen on.
+    pub(crate) fn of_sites(file: &str, count: usize) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_greenroom"));
+        command.args(["serve", file]);
+        Self::spawn_listening(command, &[], count)
+    }
+
     /// Starts it as [`Server::start`], with the process's limit on open descriptors.
     pub(crate) fn with_descriptors_max(descriptors_max: u32) -> Self {
         let mut command = Command::new("prlimit");

@@ -24,7 +24,6 @@ use tokio::sync::Notify;
 
 pub(crate) use accounts::WorkerLoad;
 pub(crate) use charge::{Charge, Origin, RunEnd};
-pub(crate) use clock::micros;
 pub(crate) use phase::{Phase, Settlement};
 pub(crate) use rejections::Rejections;
 pub(crate) use routes::Route;

@@ -1,8 +1,7 @@
+use greenroom_quantiles::micros;
 use greenroom_stage::Client;
 use greenroom_stage::fair::ShareShown;
 use serde::Serialize;
-
-use super::clock::micros;
 
 /// The usage of one client by one route of late, and its rejections.
 #[derive(Clone, Debug, Serialize)]

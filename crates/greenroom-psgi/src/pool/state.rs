@@ -2,6 +2,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use greenroom_quantiles::micros;
 use greenroom_stage::admission::{
     BURST_FACTOR, Lateness, RETRY_AFTER_MAX, ServiceTime, Standing, admit, retry_after,
 };
@@ -10,7 +11,6 @@ use greenroom_stage::{Client, Reason, Rejected, Sheds};
 
 use super::accounts::{Accounts, WorkerLoad};
 use super::charge::{Charge, Given, Origin, RunEnd};
-use super::clock::micros;
 use super::phase::Settlement;
 use super::queue::{Turn, Turns, Waiter};
 use super::rejections::{self, Rejections, Unlogged};

@@ -4,12 +4,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use greenroom_quantiles::micros;
 use tokio::sync::watch;
 
 use super::member::{Member, Reason};
 use super::memory;
 use crate::perl;
-use crate::pool::{Pool, WorkerLoad, micros};
+use crate::pool::{Pool, WorkerLoad};
 use crate::settings::Settings;
 use crate::status::{GatewayStatus, WorkerState, WorkerStatus};
 use crate::uploads::Uploads;

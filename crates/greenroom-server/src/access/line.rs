@@ -4,9 +4,10 @@ use std::borrow::Cow;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use greenroom_quantiles::micros;
 use http::{HeaderValue, StatusCode};
 
-use super::{Logged, micros, number};
+use super::{Logged, number};
 use crate::connection::About;
 
 /// A request that takes this long is logged even if it is not sampled, where there is no slow log.

@@ -4,10 +4,11 @@ use std::cell::Cell;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use greenroom_quantiles::micros;
 use greenroom_timing::Times;
 use tokio::time::Instant;
 
-use super::{Logged, micros, number, text};
+use super::{Logged, number, text};
 use crate::connection::About;
 
 /// Lines of a loop within a second; when all requests are slow, as under overload, some tell as

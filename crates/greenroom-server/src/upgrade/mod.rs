@@ -8,7 +8,7 @@
 //!
 //! ```text
 //! > sockets …  > end   a line for each descriptor: server, origin, what is spoken there, number
-//!                      among equal ones, address as it was named
+//!                      among equal ones, address as it was named; and the upgrades of before
 //! < ready …            all is loaded, all loops could accept; and which sockets are of no use
 //! > go                 the first one starts no new upgrade and kills nobody from now on
 //! < serving            the process number is written down, the loops accept; the first one drains
@@ -19,15 +19,17 @@
 
 mod channel;
 mod handed;
+mod history;
 mod manager;
 mod outcome;
 mod predecessor;
 mod program;
 mod signal;
+mod status;
 mod store;
 mod successor;
+mod surroundings;
 
-use std::env;
 use std::fmt;
 use std::fs::File;
 use std::io;
@@ -46,11 +48,16 @@ use crate::{Address, Handle, InheritedSocket};
 use channel::Channel;
 use handed::Label;
 pub(crate) use handed::{Handed, Kind, Named};
+use history::History;
 pub(crate) use manager::stops;
 pub use outcome::UpgradeOutcome;
 use predecessor::Predecessor;
 use program::Program;
 pub use signal::{upgrade_marker, upgrade_on_signal};
+pub use status::{
+    DrainingVersion, UpgradeProgram, UpgradeRecord, UpgradeResult, UpgradeState, UpgradeStatus,
+    UpgradeWay,
+};
 use store::Store;
 
 /// Time in which loops close their listeners, once the next version serves.
@@ -98,6 +105,9 @@ pub(super) struct Shared {
     /// sockets any more.
     successor: Mutex<Option<Channel>>,
     store: Store,
+    history: History,
+    /// SIGUSR2 begins upgrades.
+    is_signalled: AtomicBool,
     /// The reason why they never will be.
     fault: Mutex<Option<String>>,
 }
@@ -121,6 +131,7 @@ impl Upgrades {
         }
         let predecessor = Predecessor::find()?;
         manager::check()?;
+        let history = History::new(predecessor.as_ref().and_then(Predecessor::told));
         let (opened, _) = watch::channel(predecessor.is_none());
         let (released, _) = watch::channel(predecessor.is_none());
         let shared = Shared {
@@ -136,6 +147,8 @@ impl Upgrades {
             released,
             successor: Mutex::default(),
             store: Store::default(),
+            history,
+            is_signalled: AtomicBool::new(false),
             fault: Mutex::default(),
         };
         let upgrades = Self {
@@ -342,8 +355,9 @@ impl Upgrades {
     /// systemd without `Type=notify` or `notify-reload`.
     pub fn begin(&self) {
         if let Err(reason) = self.shared.may_begin() {
-            return refuse(reason);
+            return self.shared.refuse(reason);
         }
+        self.shared.history.begin();
         let shared = Arc::clone(&self.shared);
         let body = move || {
             manager::upgrades();
@@ -359,15 +373,11 @@ impl Upgrades {
             Ok(thread) => *place = Some(thread),
             Err(error) => {
                 self.shared.is_under_way.store(false, Ordering::Release);
-                refuse(format!("no thread can be started: {error}"));
+                let reason = format!("no thread can be started: {error}");
+                self.shared.settle(&UpgradeOutcome::Failed { reason });
             }
         }
     }
-}
-
-fn refuse(reason: String) {
-    tracing::error!(reason, "no upgrade is begun");
-    UpgradeOutcome::Refused { reason }.publish();
 }
 
 /// A server that takes part.
@@ -525,6 +535,8 @@ impl Shared {
 
     fn take_over(self: &Arc<Self>, mut predecessor: Predecessor) -> io::Result<()> {
         let pid = predecessor.pid();
+        // While it waits for this process, its number is nobody else's.
+        let end = predecessor.end();
         predecessor.ready()?;
         for step in self.steps.lock().drain(..) {
             if let Err(error) = step() {
@@ -532,6 +544,7 @@ impl Shared {
                 return Err(error);
             }
         }
+        self.history.took_over(pid.unsigned_abs());
         self.opened.send_replace(true);
         tracing::info!(from = pid, "took over; the version before drains");
         manager::serves(self);
@@ -540,11 +553,32 @@ impl Shared {
         self.released.send_replace(true);
         // The manager hears this process, now that it is the service.
         self.store.put(&self.handed());
+        let has_ended = end.wait();
+        self.history.drained(has_ended);
         Ok(())
     }
 
+    fn is_signalled(&self) -> bool {
+        self.is_signalled.load(Ordering::Relaxed)
+    }
+
+    fn set_signalled(&self) {
+        self.is_signalled.store(true, Ordering::Relaxed);
+    }
+
+    fn refusal(&self) -> Option<String> {
+        self.refusal.lock().clone().or_else(surroundings::refusal)
+    }
+
+    fn refuse(&self, reason: String) {
+        tracing::error!(reason, "no upgrade is begun");
+        let outcome = UpgradeOutcome::Refused { reason };
+        self.history.settle(&outcome);
+        outcome.publish();
+    }
+
     fn may_begin(&self) -> Result<(), String> {
-        if let Some(reason) = self.refusal.lock().clone().or_else(surroundings) {
+        if let Some(reason) = self.refusal() {
             return Err(reason);
         }
         if !self.is_serving() {
@@ -578,6 +612,7 @@ impl Shared {
     }
 
     fn settle(&self, outcome: &UpgradeOutcome) {
+        self.history.settle(outcome);
         match outcome {
             UpgradeOutcome::Serves { pid } => {
                 tracing::info!(pid, "the next version serves; draining");
@@ -598,28 +633,6 @@ impl Shared {
             }
         }
     }
-}
-
-/// Returns why a next version would not live where this process does.
-fn surroundings() -> Option<String> {
-    let ours = std::process::id();
-    if ours == 1 {
-        return Some(
-            "this is process 1, with which its container would end: start it below an init"
-                .to_owned(),
-        );
-    }
-    if env::var_os(STARTER).is_some() {
-        return Some("start_server starts next versions: send it SIGHUP".to_owned());
-    }
-    if manager::surrounds() && env::var_os("NOTIFY_SOCKET").is_none() {
-        return Some(
-            "systemd would end the next version with this one: its unit needs Type=notify or \
-             Type=notify-reload"
-                .to_owned(),
-        );
-    }
-    None
 }
 
 impl fmt::Debug for Upgrades {

@@ -8,7 +8,10 @@ use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, Instant};
 
 use nix::unistd::dup2_stdin;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
 use rustix::net::sockopt::socket_peercred;
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use super::channel::Channel;
 use super::handed::{Kind, Label};
@@ -32,6 +35,8 @@ pub(super) struct Predecessor {
     pid: i32,
     /// The descriptors that it handed over, by index; `None` once it is in use.
     handed: Vec<(Option<Label>, Option<OwnedFd>)>,
+    /// The text for this version's history of upgrades.
+    told: Option<String>,
 }
 
 impl Predecessor {
@@ -54,6 +59,7 @@ impl Predecessor {
             channel: Channel::new(input),
             pid,
             handed: Vec::new(),
+            told: None,
         };
         predecessor.receive_handed()?;
         Ok(Some(predecessor))
@@ -63,6 +69,15 @@ impl Predecessor {
         self.pid
     }
 
+    pub(super) fn told(&self) -> Option<&str> {
+        self.told.as_deref()
+    }
+
+    /// Returns what is needed to wait for its end.
+    pub(super) fn end(&self) -> End {
+        End::of(self.pid)
+    }
+
     fn receive_handed(&mut self) -> io::Result<()> {
         let deadline = Instant::now() + SOCKETS_TIMEOUT;
         loop {
@@ -70,6 +85,8 @@ impl Predecessor {
             let message = message.ok_or(io::ErrorKind::TimedOut)?;
             let (kind, lines) = message.text.split_once('\n').unwrap_or_default();
             if kind == "end" {
+                // Versions of before there was a history tell nothing.
+                self.told = Some(lines.to_owned()).filter(|told| !told.is_empty());
                 return Ok(());
             }
             let labels: Vec<_> = lines.lines().map(Label::parse).collect();
@@ -145,6 +162,38 @@ impl Predecessor {
         // If it has ended meanwhile, this one serves all the more.
         let _told = self.channel.send("serving", &[]);
         while self.channel.receive(Instant::now() + LOOK).is_ok() {}
+    }
+}
+
+/// The end of a process, to be waited for.
+pub(super) struct End(Option<OwnedFd>);
+
+impl End {
+    fn of(pid: i32) -> Self {
+        let pid = Pid::from_raw(pid);
+        let opened = pid.map(|pid| pidfd_open(pid, PidfdFlags::empty()));
+        Self(opened.and_then(|opened| {
+            opened
+                .inspect_err(|error| {
+                    tracing::debug!(%error, "the end of the version before is not seen");
+                })
+                .ok()
+        }))
+    }
+
+    /// Waits as long as the process lives; where the system has no descriptors of processes, not at
+    /// all, and returns `false`.
+    pub(super) fn wait(self) -> bool {
+        let Some(process) = self.0 else {
+            return false;
+        };
+        loop {
+            match poll(&mut [PollFd::new(&process, PollFlags::IN)], None) {
+                Ok(_) => return true,
+                Err(Errno::INTR) => {}
+                Err(_) => return false,
+            }
+        }
     }
 }
 

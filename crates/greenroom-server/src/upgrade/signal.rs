@@ -30,6 +30,7 @@ fn mark() -> io::Result<UnixDatagram> {
 /// If called outside a tokio runtime.
 pub fn upgrade_on_signal(upgrades: Upgrades) -> io::Result<JoinHandle<()>> {
     let mut asked = signal(SignalKind::user_defined2())?;
+    upgrades.shared.set_signalled();
     let marker = mark().inspect_err(|error| {
         tracing::warn!(%error, "`greenroom upgrade` will not find this process; SIGUSR2 works");
     });

@@ -71,6 +71,7 @@ impl Successor {
             &[store::VARIABLE]
         };
         let child = shared.program.start(theirs, &identity, hidden)?;
+        shared.history.started(child.id(), shared.program.path());
         let path = shared.program.path().display();
         tracing::info!(pid = child.id(), program = %path, "the next version starts");
         let successor = Self {
@@ -79,13 +80,13 @@ impl Successor {
             handed,
         };
         // One that has ended is found out by its silence.
-        if let Err(error) = successor.send(&sockets) {
+        if let Err(error) = successor.send(&sockets, &shared.history.told()) {
             tracing::debug!(%error, "the next version does not take the sockets");
         }
         Ok(successor)
     }
 
-    fn send(&self, sockets: &[OwnedFd]) -> io::Result<()> {
+    fn send(&self, sockets: &[OwnedFd], told: &str) -> io::Result<()> {
         let labels: Vec<String> = self.handed.iter().map(|each| each.label.line()).collect();
         let batches = sockets.chunks(DESCRIPTORS_MAX);
         for (sockets, labels) in batches.zip(labels.chunks(DESCRIPTORS_MAX)) {
@@ -93,7 +94,7 @@ impl Successor {
             let text = format!("sockets\n{}", labels.join("\n"));
             self.channel.send(&text, &descriptors)?;
         }
-        self.channel.send("end\n", &[])
+        self.channel.send(&format!("end\n{told}"), &[])
     }
 
     /// Waits until it is ready, and leaves the sockets to it.

@@ -27,6 +27,8 @@ use crate::file::File;
 pub struct Sites {
     table: Arc<ArcSwap<Table>>,
     running: Arc<Mutex<Running>>,
+    /// The applications that serve now, to be had while others start.
+    applications: Arc<ArcSwap<Vec<Gateway>>>,
 }
 
 #[derive(Default)]
@@ -48,6 +50,7 @@ impl Sites {
         let sites = Self {
             table: Arc::default(),
             running: Arc::default(),
+            applications: Arc::default(),
         };
         sites.replace(file, defaults).await?;
         Ok(sites)
@@ -78,6 +81,7 @@ impl Sites {
                 return Err(error);
             }
         }
+        self.applications.store(Arc::new(apps.gateways()));
         let before = mem::replace(&mut running.apps, apps);
         for ending in before.end() {
             running.ending.spawn(ending);
@@ -93,12 +97,20 @@ impl Sites {
         join_all(gateways.iter().map(Gateway::reload)).await;
     }
 
+    /// Returns the applications that serve now, in the order of their routes. The
+    /// [name](Gateway::name) of each is that of the first route that it has.
+    #[must_use]
+    pub fn applications(&self) -> Vec<Gateway> {
+        Vec::clone(&self.applications.load())
+    }
+
     /// Ends all applications, also those of earlier files. The server is to have drained before.
     /// Returns what each had to be told.
     pub async fn shutdown(&self) -> Vec<ShutdownReport> {
         let mut running = self.running.lock().await;
         // The routes hold leases.
         self.table.store(Arc::default());
+        self.applications.store(Arc::default());
         let apps = mem::take(&mut running.apps);
         let (mut reports, ended) = tokio::join!(
             join_all(apps.end()),

@@ -1,5 +1,6 @@
 use std::time::Duration;
 
+use greenroom_quantiles::micros;
 use metrics::{Counter, Histogram, counter, histogram};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
@@ -73,8 +74,7 @@ impl Meters {
     }
 
     pub(super) fn used(&self, route: &RouteName, used: Duration) {
-        let micros = u64::try_from(used.as_micros()).unwrap_or(u64::MAX);
-        self.of_route(route).used.increment(micros);
+        self.of_route(route).used.increment(micros(used));
     }
 
     pub(super) fn shed(&self, route: &RouteName, reason: Reason) {

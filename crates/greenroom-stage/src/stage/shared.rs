@@ -5,6 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use async_task::Runnable;
+use greenroom_quantiles::micros;
 use parking_lot::Mutex;
 
 use super::admit;
@@ -12,7 +13,7 @@ use super::builder::Settings;
 use super::error::{Panicked, Reason, Rejected};
 use super::meters::Meters;
 use super::scheduler::{Pushed, Scheduler};
-use super::stats::{Run, Stats, micros};
+use super::stats::{Run, Stats};
 use super::status::{StageStatus, Threads};
 use super::submission::Submission;
 use super::ticket::{Terms, Ticket};

@@ -1,5 +1,6 @@
 use std::time::{Duration, Instant};
 
+use greenroom_quantiles::micros;
 use serde::Serialize;
 
 use super::submission::{RouteName, Submission};
@@ -50,7 +51,7 @@ impl Shares {
                 path: route.path,
                 client,
                 percent: (share.percent * 10.0).round() / 10.0,
-                used_micros: super::stats::micros(share.used),
+                used_micros: micros(share.used),
                 runs: share.runs,
                 rejected: share.rejected,
             }

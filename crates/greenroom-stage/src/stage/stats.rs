@@ -1,6 +1,6 @@
 use std::time::{Duration, Instant};
 
-use greenroom_quantiles::Quantiles;
+use greenroom_quantiles::{Quantiles, micros};
 use hdrhistogram::Histogram;
 
 use super::error::Reason;
@@ -114,8 +114,4 @@ impl Stats {
 
 fn histogram() -> Histogram<u64> {
     Histogram::new_with_max(LONGEST_MICROS, SIGNIFICANT_DIGITS).expect("these bounds are valid")
-}
-
-pub(crate) fn micros(duration: Duration) -> u64 {
-    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
 }

@@ -19,8 +19,12 @@ pub(super) const OUTCOME_WAIT_MAX: Duration = Duration::from_secs(30);
 /// tried than one in this time.
 const WRONG_TOKEN_REST: Duration = Duration::from_secs(1);
 
+/// Choices of an action that are listed.
+const CHOICES_MAX: usize = 50;
+
 type Outcome = Result<String, String>;
 type Running = Pin<Box<dyn Future<Output = Outcome> + Send>>;
+type Choices = Arc<dyn Fn() -> Vec<String> + Send + Sync>;
 type Run = Arc<dyn Fn(String) -> Running + Send + Sync>;
 
 /// The actions that operators can take at a server's [admin
@@ -57,6 +61,8 @@ struct Action {
     about: &'static str,
     /// The name of the value that it takes, if it takes one.
     takes: Option<&'static str>,
+    /// The values that it takes now, if not any.
+    choices: Option<Choices>,
     run: Run,
     /// Held while it runs: one at a time.
     running: Arc<AsyncMutex<()>>,
@@ -68,6 +74,10 @@ pub(super) struct ActionShown {
     pub(super) label: String,
     pub(super) about: &'static str,
     pub(super) takes: Option<&'static str>,
+    /// The values that it takes, if not any: at most [`CHOICES_MAX`].
+    pub(super) choices: Option<Vec<String>>,
+    /// Values beyond those.
+    pub(super) choices_left_out: usize,
 }
 
 /// The end of an attempt to take an action.
@@ -79,6 +89,8 @@ pub(super) enum Taken {
     GoesOn,
     /// It runs already.
     Busy,
+    /// It takes other values, and so none was taken.
+    OtherChoice(String),
     Unknown,
 }
 
@@ -122,6 +134,28 @@ impl AdminActions {
         self.insert(name, about, Some(takes), move |value| Box::pin(run(value)));
     }
 
+    /// Adds an action that is taken on one of several things, such as applications; `takes` names
+    /// their kind, and `choices` lists them as they are at the moment. The page has a button for
+    /// each. A value that is none of them is refused, and the response lists those that there are;
+    /// without a value the only one is meant.
+    pub fn add_for_each<C, F, R>(
+        &self,
+        name: &'static str,
+        takes: &'static str,
+        about: &'static str,
+        choices: C,
+        run: F,
+    ) where
+        C: Fn() -> Vec<String> + Send + Sync + 'static,
+        F: Fn(String) -> R + Send + Sync + 'static,
+        R: Future<Output = Result<String, String>> + Send + 'static,
+    {
+        self.insert(name, about, Some(takes), move |value| Box::pin(run(value)));
+        if let Some(action) = self.0.actions.lock().get_mut(name) {
+            action.choices = Some(Arc::new(choices));
+        }
+    }
+
     /// Sets the label that the page shows for an action that was added. By default it is the name,
     /// with a capital letter, and spaces for hyphens: `Empty cache` for `empty-cache`.
     pub fn label(&self, name: &str, label: &'static str) {
@@ -141,6 +175,7 @@ impl AdminActions {
             label: None,
             about,
             takes,
+            choices: None,
             run: Arc::new(run),
             running: Arc::default(),
         };
@@ -148,12 +183,22 @@ impl AdminActions {
     }
 
     pub(super) fn shown(&self) -> Vec<ActionShown> {
-        let actions = self.0.actions.lock();
-        let shown = actions.iter().map(|(name, action)| ActionShown {
-            name,
-            label: action.label.map_or_else(|| label_of(name), str::to_owned),
-            about: action.about,
-            takes: action.takes,
+        // Not locked while they list their choices.
+        let actions = self.0.actions.lock().clone();
+        let shown = actions.into_iter().map(|(name, action)| {
+            let mut choices = action.choices.map(|choices| choices());
+            let count = choices.as_ref().map_or(0, Vec::len);
+            if let Some(choices) = &mut choices {
+                choices.truncate(CHOICES_MAX);
+            }
+            ActionShown {
+                name,
+                label: action.label.map_or_else(|| label_of(name), str::to_owned),
+                about: action.about,
+                takes: action.takes,
+                choices,
+                choices_left_out: count.saturating_sub(CHOICES_MAX),
+            }
         });
         shown.collect()
     }
@@ -172,6 +217,10 @@ impl AdminActions {
         let action = self.0.actions.lock().get(name).cloned();
         let Some(action) = action else {
             return Taken::Unknown;
+        };
+        let value = match action.chosen(value) {
+            Ok(value) => value,
+            Err(said) => return Taken::OtherChoice(said),
         };
         let Ok(alone) = action.running.try_lock_owned() else {
             return Taken::Busy;
@@ -193,6 +242,39 @@ impl AdminActions {
             Ok(Err(_)) => Taken::Failed("it has panicked".to_owned()),
             Err(_) => Taken::GoesOn,
         }
+    }
+}
+
+impl Action {
+    /// Returns the value that is meant, or which ones there are.
+    fn chosen(&self, value: String) -> Result<String, String> {
+        let Some(choices) = &self.choices else {
+            return Ok(value);
+        };
+        let mut choices = choices();
+        let takes = self.takes.unwrap_or_default();
+        if choices.contains(&value) {
+            return Ok(value);
+        }
+        if value.is_empty() && choices.len() == 1 {
+            return Ok(choices.remove(0));
+        }
+        let there_are = if choices.is_empty() {
+            "there is none".to_owned()
+        } else {
+            let left_out = choices.len().saturating_sub(CHOICES_MAX);
+            choices.truncate(CHOICES_MAX);
+            let more = if left_out > 0 {
+                format!(", and {left_out} more")
+            } else {
+                String::new()
+            };
+            format!("there are {}{more}", choices.join(", "))
+        };
+        if value.is_empty() {
+            return Err(format!("the value is to be one {takes}; {there_are}"));
+        }
+        Err(format!("there is no {takes} `{value}`; {there_are}"))
     }
 }
 

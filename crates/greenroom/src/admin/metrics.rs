@@ -7,6 +7,7 @@ mod process;
 mod requests;
 mod stages;
 mod text;
+mod upgrades;
 
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -101,6 +102,7 @@ fn render(recorded: &PrometheusHandle) -> String {
     stages::add(&mut text);
     #[cfg(any(feature = "tls", feature = "tls-ring"))]
     certificates::add(&mut text);
+    upgrades::add(&mut text);
     process::add(&mut text);
     text.into()
 }

@@ -143,6 +143,7 @@ async fn take_action(
             StatusCode::CONFLICT,
             format!("{name}: it is under way already\n"),
         ),
+        Taken::OtherChoice(said) => (StatusCode::BAD_REQUEST, format!("{name}: {said}\n")),
         Taken::Unknown => {
             let known: Vec<_> = actions.shown().iter().map(|action| action.name).collect();
             let known = known.join(", ");

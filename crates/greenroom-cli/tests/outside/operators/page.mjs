@@ -8,7 +8,7 @@ import {
   expectTermsByKeyboard, mistakesOf, sizes,
 } from "./steps.mjs";
 
-const [demo, perl, application, playwright, axePath, executablePath, shots] = process.argv.slice(2);
+const [playwright, axePath, executablePath, shots, application, demo, perl, upgraded] = process.argv.slice(2);
 const { chromium } = await import(playwright);
 
 async function open(browser, url, options) {
@@ -22,7 +22,7 @@ async function open(browser, url, options) {
 
 const browser = await chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu"], timeout: 60_000 });
 try {
-  for (const [name, url] of Object.entries({ demo, perl })) {
+  for (const [name, url] of Object.entries({ demo, perl, upgraded })) {
     for (const [size, viewport] of Object.entries(sizes)) {
       for (const colorScheme of ["light", "dark"]) {
         const what = `${name}-${size}-${colorScheme}`;
@@ -60,6 +60,26 @@ try {
   await page.getByRole("heading", { name: "Loops" }).waitFor();
   assert.deepEqual(mistakes, []);
   await context.close();
+
+  // Each Perl application has a button, which restarts its workers only.
+  const restarting = await open(browser, perl, { viewport: sizes.phone });
+  const buttons = restarting.page.getByRole("button", { name: /^Restart the Perl workers: / });
+  assert.equal(await buttons.count(), 2);
+  await restarting.page.getByLabel("Token").fill("an-operator's-token");
+  await restarting.page.getByRole("button", { name: "Restart the Perl workers: /blog" }).click();
+  await restarting.page.getByText("restart-workers: /blog: the workers of generation 2 serve").waitFor();
+  assert.deepEqual(restarting.mistakes, []);
+  await restarting.context.close();
+
+  // An upgrade that failed is said first, with what to do; the table has the ones before.
+  const failed = await open(browser, upgraded, { viewport: sizes.desktop });
+  const warning = failed.page.locator("#now .bad");
+  assert.match(await warning.innerText(), /^The upgrade of .* ago failed: it ended before it was ready \(exit status: 7\)/);
+  const advice = "/docs/upgrades.md#when-the-next-version-does-not-start";
+  assert.ok((await warning.getByRole("link").getAttribute("href")).endsWith(advice));
+  const outcomes = failed.page.locator("#upgrades tbody tr td:nth-child(4)");
+  assert.deepEqual(await outcomes.allInnerTexts(), ["failed", "serves", "failed"]);
+  await failed.context.close();
 
   // Without script it is the same page, which the browser reloads.
   const plain = await open(browser, demo, { viewport: sizes.phone, javaScriptEnabled: false });

@@ -44,7 +44,10 @@ export async function expectAccessible(page, axePath, what) {
 }
 
 export async function expectNoOverflow(page, what) {
-  const [wide, width] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
+  const [wide, width] = await page.evaluate(() => {
+    const { scrollWidth, clientWidth } = document.documentElement;
+    return [scrollWidth, clientWidth];
+  });
   assert.ok(wide <= width, `${what}: ${wide} of ${width} pixels`);
 }
 

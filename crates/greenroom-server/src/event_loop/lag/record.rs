@@ -2,7 +2,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use greenroom_quantiles::Quantiles;
+use greenroom_quantiles::{Quantiles, micros};
 use hdrhistogram::Histogram;
 use parking_lot::Mutex;
 
@@ -131,8 +131,4 @@ impl Record {
             lag: Quantiles::of(&copied),
         }
     }
-}
-
-fn micros(time: Duration) -> u64 {
-    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }

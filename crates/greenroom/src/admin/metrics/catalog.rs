@@ -254,6 +254,10 @@ pub const METRICS: &[Metric] = &[
         "greenroom_tls_certificate_not_after_timestamp_seconds", &["host"],
         "End of the host's certificate, in seconds since 1970; of several, the earliest",
     ),
+    counter(
+        "greenroom_upgrades_total", &["outcome"],
+        "Upgrades by outcome (serves, failed, refused), those of the versions before included",
+    ),
     counter("process_cpu_seconds_total", &[], "Processor time, of user and system"),
     gauge("process_threads", &[], "Threads of the process"),
     gauge("process_virtual_memory_bytes", &[], "Virtual memory"),

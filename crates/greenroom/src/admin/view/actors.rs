@@ -18,6 +18,7 @@ pub(super) fn section(status: &Status) -> Section {
     Section {
         id: "actors",
         title: "Actors",
+        page: "actors.md",
         about: "Actors by type, the dispatchers that run them, and messages that reached nobody.",
         blocks: blocks.collect(),
         empty: "There is no actor system.",

@@ -34,6 +34,7 @@ pub(super) fn section(status: &Status) -> Section {
     Section {
         id: "admission",
         title: "Admission",
+        page: "operate.md#who-is-refused",
         about: "Who is refused, so that all others are served in time, and what can be done. \
                 Counted since the start, or for as long as a client is remembered.",
         blocks: Table::new("Who is refused", COLUMNS, rows.collect()).into_blocks(),

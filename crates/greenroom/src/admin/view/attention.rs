@@ -1,15 +1,12 @@
 //! Warnings: the things that an operator should look at now.
 
-use greenroom_server::Pressure;
+use greenroom_server::{Pressure, UpgradeResult};
 use greenroom_stage::Placed;
 
 use super::super::history::{self, SERIES};
 use super::Tone;
 use super::format::{drawn, micros};
 use crate::Status;
-
-/// The address of the book, to whose pages the links of warnings go.
-const BOOK: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/docs/");
 
 /// Samples of the last minute.
 const MINUTE: usize = 60;
@@ -35,7 +32,7 @@ impl Warning {
     }
 
     pub(in super::super) fn url(&self) -> String {
-        format!("{BOOK}{}", self.page)
+        super::in_book(self.page)
     }
 }
 
@@ -54,8 +51,7 @@ pub(super) fn warnings(status: &Status, history: &history::Shown, now: i64) -> V
     warnings.extend(upstreams(status));
     #[cfg(any(feature = "tls", feature = "tls-ring"))]
     warnings.extend(certificates(status, now));
-    #[cfg(not(any(feature = "tls", feature = "tls-ring")))]
-    let _ = now;
+    warnings.extend(upgrade(status, now));
     warnings.sort_by_key(|warning| std::cmp::Reverse(warning.tone));
     warnings
 }
@@ -229,33 +225,41 @@ fn certificates(status: &Status, now: i64) -> Vec<Warning> {
     warnings.collect()
 }
 
+/// Warns of the last upgrade, if the next version does not serve.
+fn upgrade(status: &Status, now: i64) -> Option<Warning> {
+    let last = status.upgrades.as_ref()?.records.first()?;
+    let reason = last.reason.as_deref()?.lines().next().unwrap_or_default();
+    let ago = super::upgrades::ago(last.begun_unix_seconds, now);
+    let (tone, what, advice, page) = match last.result {
+        UpgradeResult::Failed => (
+            Tone::Bad,
+            format!("The upgrade of {ago} failed: {reason}."),
+            "This version serves on, and no request was lost. Mend the next one, and upgrade \
+             again.",
+            "upgrades.md#when-the-next-version-does-not-start",
+        ),
+        UpgradeResult::Refused => (
+            Tone::Warn,
+            format!("The upgrade of {ago} was not begun: {reason}."),
+            "Upgrades, below, says which way next versions come.",
+            "upgrades.md#when-the-next-version-does-not-start",
+        ),
+        _ => return None,
+    };
+    Some(Warning::new(tone, what, advice, page))
+}
+
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
+    use super::super::tests::assert_in_book;
 
-    /// Each page that a warning names is there, and has the heading.
     #[test]
     fn the_pages_of_warnings_are_in_the_book() {
         let source = include_str!("attention.rs");
         let (code, _) = source.split_once("mod tests").expect("it has tests");
         let named = code.split('"').filter(|text| text.contains(".md"));
-        let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
-        let mut seen = 0;
-        for page in named {
-            let (file, heading) = page.split_once('#').unwrap_or((page, ""));
-            let text = std::fs::read_to_string(docs.join(file)).expect(page);
-            let headings = text.lines().filter(|line| line.starts_with('#'));
-            let mut headings = headings.map(|line| {
-                line.trim_start_matches(['#', ' '])
-                    .to_lowercase()
-                    .replace(' ', "-")
-            });
-            assert!(
-                heading.is_empty() || headings.any(|each| each == heading),
-                "{page}"
-            );
-            seen += 1;
-        }
-        assert!(seen >= 8, "{seen}");
+        let named: Vec<_> = named.collect();
+        assert!(named.len() >= 8, "{named:?}");
+        named.into_iter().for_each(assert_in_book);
     }
 }

@@ -8,6 +8,7 @@ pub(super) fn section(status: &Status) -> Section {
     Section {
         id: "topics",
         title: "Topics",
+        page: "bus.md",
         about: "The buses that the server was given: topics, subscriptions, and what was lost.",
         blocks: status.buses.iter().map(facts).collect(),
         empty: "The server was given no bus: a program gives it one by `.bus(&bus)`.",

@@ -12,6 +12,7 @@ pub(super) fn section(status: &Status, now: i64) -> Section {
     Section {
         id: "certificates",
         title: "Certificates",
+        page: "certificates.md",
         about: "The TLS certificates that clients get, and when they end.",
         blocks: Table::new("All certificates", COLUMNS, rows.collect()).into_blocks(),
         empty: "The server has no certificates: it speaks no TLS.",

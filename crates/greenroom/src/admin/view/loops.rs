@@ -8,6 +8,7 @@ pub(super) fn section(status: &Status) -> Section {
     Section {
         id: "loops",
         title: "Loops",
+        page: "limits.md",
         about: "A loop is a thread that reads and writes for its connections, and runs the \
                 handlers that have proven short. If it lags, all of them wait.",
         blocks: status.loops.iter().map(facts).collect(),

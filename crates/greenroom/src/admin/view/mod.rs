@@ -18,6 +18,7 @@ mod proxies;
 mod routes;
 mod stages;
 mod text;
+mod upgrades;
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -26,6 +27,9 @@ use super::actions::{ActionShown, AdminActions};
 use crate::Status;
 pub(super) use attention::Warning;
 pub(super) use charts::Chart;
+
+/// The address of the book, to whose pages links go.
+const BOOK: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/docs/");
 
 /// The rows of a table that are shown, those first that matter most.
 const ROWS_MAX: usize = 50;
@@ -47,6 +51,8 @@ pub(super) struct Section {
     pub(super) id: &'static str,
     pub(super) title: &'static str,
     pub(super) about: &'static str,
+    /// The page of the book that tells more, and its place there.
+    pub(super) page: &'static str,
     pub(super) blocks: Vec<Block>,
     /// The text that stands there if there are no blocks.
     pub(super) empty: &'static str,
@@ -153,6 +159,7 @@ fn sections(status: &Status) -> Vec<Section> {
         certificates::section(status, now()),
         #[cfg(feature = "proxy")]
         proxies::section(status),
+        upgrades::section(status, now()),
     ]
 }
 
@@ -162,6 +169,17 @@ fn now() -> i64 {
     since.map_or(0, |since| {
         i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
     })
+}
+
+impl Section {
+    pub(super) fn url(&self) -> String {
+        in_book(self.page)
+    }
+}
+
+/// Returns the address of a page of the book.
+fn in_book(page: &str) -> String {
+    format!("{BOOK}{page}")
 }
 
 impl Fact {
@@ -279,4 +297,34 @@ impl Tone {
 fn percent(part: u64, whole: u64) -> u8 {
     let percent = u128::from(part) * 100 / u128::from(whole.max(1));
     u8::try_from(percent.min(100)).unwrap_or(100)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    /// Asserts that a page is in the book, and has the heading.
+    pub(super) fn assert_in_book(page: &str) {
+        let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+        let (file, heading) = page.split_once('#').unwrap_or((page, ""));
+        let text = std::fs::read_to_string(docs.join(file)).expect(page);
+        let headings = text.lines().filter(|line| line.starts_with('#'));
+        let mut headings = headings.map(|line| {
+            let heading = line.trim_start_matches(['#', ' ']).to_lowercase();
+            heading.replace(' ', "-")
+        });
+        let is_there = heading.is_empty() || headings.any(|each| each == heading);
+        assert!(is_there, "{page}");
+    }
+
+    #[test]
+    fn the_pages_of_sections_are_in_the_book() {
+        let sections = sections(&Status::of_process());
+        assert!(sections.len() >= 6, "{}", sections.len());
+        for section in sections {
+            assert_in_book(section.page);
+        }
+    }
 }

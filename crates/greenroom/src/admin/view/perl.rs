@@ -10,12 +10,13 @@ const STUCK_MICROS: u64 = 1_000_000;
 pub(super) fn section(status: &Status) -> Section {
     let blocks = status.psgi.iter().flat_map(|gateway| {
         let rows = gateway.workers.iter().map(worker).collect();
-        let workers = Table::new(format!("{}: workers", gateway.application), WORKERS, rows);
+        let workers = Table::new(format!("{}: workers", title(gateway)), WORKERS, rows);
         std::iter::once(facts(gateway)).chain(workers.into_blocks())
     });
     Section {
         id: "perl",
         title: "Perl workers",
+        page: "psgi.md",
         about: "Perl applications: the queue before their workers, and each worker process.",
         blocks: blocks.collect(),
         empty: "No Perl application is served.",
@@ -63,11 +64,16 @@ fn facts(gateway: &GatewayStatus) -> Block {
         Fact::new("Retired", RETIRED, count(gateway.retired)),
         Fact::new("Failed reloads", RELOADS, seen(gateway.reloads_failed)),
     ];
-    let title = match &*gateway.label {
+    let title = title(gateway);
+    Block::Facts(Facts { title, facts })
+}
+
+/// Returns the application, and where it is: several may be of one file.
+fn title(gateway: &GatewayStatus) -> String {
+    match &*gateway.label {
         "" => gateway.application.clone(),
         label => format!("{} at {label}", gateway.application),
-    };
-    Block::Facts(Facts { title, facts })
+    }
 }
 
 fn worker(worker: &WorkerStatus) -> Vec<Value> {

@@ -10,6 +10,7 @@ pub(super) fn section(status: &Status) -> Section {
     Section {
         id: "upstreams",
         title: "Upstreams",
+        page: "reverse-proxy.md",
         about: "The servers that requests are passed on to. One that fails too often rests, and \
                 gets no requests meanwhile unless all rest.",
         blocks: Table::new("All upstreams", COLUMNS, rows).into_blocks(),

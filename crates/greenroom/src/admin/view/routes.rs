@@ -14,6 +14,7 @@ pub(super) fn section(status: &Status) -> Section {
     Section {
         id: "routes",
         title: "Routes",
+        page: "placement.md",
         about: "Each route runs on the loop once it has proven short, and on a stage until then. \
                 The busiest come first.",
         blocks: Table::new("All routes", COLUMNS, rows).into_blocks(),

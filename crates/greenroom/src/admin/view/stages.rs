@@ -12,6 +12,7 @@ pub(super) fn section(status: &Status) -> Section {
     Section {
         id: "stages",
         title: "Stages",
+        page: "placement.md",
         about: "A stage is a bounded queue with threads of its own, for handlers that compute or \
                 block. Whose route and client have used least of late comes first.",
         blocks: blocks.collect(),
