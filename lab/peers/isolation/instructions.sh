@@ -1,9 +1,10 @@
 #!/bin/sh
 # Instructions in user mode per request, as valgrind counts them: without the noise of a clock, and
 # blind to what an instruction costs. The difference of two runs is free of start and warm-up.
-# `instructions.sh GREENROOM PORT COMMAND...`: a server that listens on PORT.
+# `instructions.sh GREENROOM PORT COMMAND...`: a server that listens on PORT. Nothing without valgrind.
 greenroom=$1 port=$2
 shift 2
+command -v valgrind >/dev/null || { echo '{}'; exit; }
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 run() {

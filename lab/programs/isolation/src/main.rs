@@ -11,6 +11,8 @@ use axum::extract::Request;
 use axum::serve::ListenerExt;
 use clap::{Parser, ValueEnum};
 use greenroom::{Address, OnLoops, Server};
+// Of the lab's features: else valgrind stops the server at its first reading of the clock.
+use rustix as _;
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::runtime::{Builder, Runtime};
 use tower_http::normalize_path::NormalizePath;
