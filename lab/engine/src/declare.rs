@@ -113,7 +113,8 @@ pub(crate) struct Case {
     /// The cores of all servers.
     pub(crate) cores: Option<String>,
     pub(crate) load_cores: Option<String>,
-    /// The niceness of the loads, where the kernel allows it; figure `load_niceness` has what it was.
+    /// The niceness of the loads where the kernel allows it; figure `load_niceness` has what it
+    /// was.
     pub(crate) load_niceness: Option<i32>,
     /// Words for placeholders, which contestants may have otherwise.
     #[serde(default)]
@@ -324,8 +325,8 @@ impl Experiment {
     }
 }
 
-/// Parses a declaration. A contestant or a case that is `like` another one before it has all of that
-/// one's keys that it lacks, but `again`.
+/// Parses a declaration. A contestant or a case that is `like` another one before it has all of
+/// that one's keys that it lacks, but `again`.
 fn parse(text: &str) -> anyhow::Result<Experiment> {
     let mut document: Table = toml::from_str(text)?;
     let mut inherits = false;

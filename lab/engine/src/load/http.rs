@@ -3,7 +3,7 @@
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
-use anyhow::ensure;
+use anyhow::{Context, ensure};
 use greenroom_load::plan::{End, Pace, Phase, Protocol, Schedule, StreamPlan, Target};
 use greenroom_load::record::Times;
 use greenroom_load::run::{Measurement, StreamMeasurement};
@@ -54,42 +54,18 @@ pub(super) fn stream(load: &Load, words: &Words, figures: &Figures) -> anyhow::R
         .collect();
     stream.in_flight_max = whole(number(&load.in_flight, 1.0)?)?;
     stream.timeout = time(number(&load.timeout_seconds, TIMEOUT_SECONDS)?)?;
-    let seconds = load
-        .seconds
-        .as_ref()
-        .map(|one| one.value(words, figures))
-        .transpose()?;
-    if !load.stages.is_empty() {
-        let phase = |stage: &Stage| {
-            let rate = stage.rate.value(words, figures)?;
-            Ok(Phase {
-                from: rate,
-                to: rate,
-                duration: time(stage.seconds.value(words, figures)?)?,
-            })
-        };
-        let phases = load.stages.iter().map(phase);
-        stream.pace = Pace::Open(Schedule::new(phases.collect::<anyhow::Result<_>>()?)?);
-        stream.connections = whole(number(&load.connections, OPEN_CONNECTIONS)?)?;
-        return Ok(stream);
-    }
-    if let Some(rate) = &load.rate {
-        let rate = rate.value(words, figures)?;
-        ensure!(seconds.is_some(), "an open loop must have `seconds`");
-        stream.pace = Pace::Open(Schedule::new(vec![Phase {
-            from: number(&load.ramp_from, rate)?,
-            to: rate,
-            duration: time(seconds.unwrap_or_default())?,
-        }])?);
+    let optional = |number: &Option<Number>| {
+        let value = number.as_ref().map(|one| one.value(words, figures));
+        value.transpose()
+    };
+    let phases = phases(load, words, figures)?;
+    if !phases.is_empty() {
+        stream.pace = Pace::Open(Schedule::new(phases)?);
         stream.connections = whole(number(&load.connections, OPEN_CONNECTIONS)?)?;
         return Ok(stream);
     }
     ensure!(load.ramp_from.is_none(), "`ramp_from` needs a `rate`");
-    let requests = load
-        .requests
-        .as_ref()
-        .map(|one| one.value(words, figures))
-        .transpose()?;
+    let (requests, seconds) = (optional(&load.requests)?, optional(&load.seconds)?);
     ensure!(
         seconds.is_some() || requests.is_some(),
         "a closed loop must have `seconds` or `requests`"
@@ -100,6 +76,30 @@ pub(super) fn stream(load: &Load, words: &Words, figures: &Figures) -> anyhow::R
     };
     stream.connections = whole(number(&load.connections, 1.0)?)?;
     Ok(stream)
+}
+
+/// Returns the rates of an open loop; none of a closed one.
+fn phases(load: &Load, words: &Words, figures: &Figures) -> anyhow::Result<Vec<Phase>> {
+    let phase = |from: &Number, to: &Number, seconds: &Number| {
+        Ok(Phase {
+            from: from.value(words, figures)?,
+            to: to.value(words, figures)?,
+            duration: time(seconds.value(words, figures)?)?,
+        })
+    };
+    if let Some(rate) = &load.rate {
+        let seconds = load.seconds.as_ref();
+        let seconds = seconds.context("an open loop must have `seconds`")?;
+        return Ok(vec![phase(
+            load.ramp_from.as_ref().unwrap_or(rate),
+            rate,
+            seconds,
+        )?]);
+    }
+    let stages = load.stages.iter();
+    stages
+        .map(|Stage { rate, seconds }| phase(rate, rate, seconds))
+        .collect()
 }
 
 /// Returns the figures of a load's windows.

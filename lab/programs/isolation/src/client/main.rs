@@ -240,10 +240,8 @@ async fn is_quiet_in_time(server: SocketAddrV4) -> bool {
             .ask("/hello")
             .await
             .is_ok_and(|response| response.status == 200);
-        quick = match begin.elapsed() <= QUIET_WITHIN && is_ok {
-            true => quick + 1,
-            false => 0,
-        };
+        let is_quick = begin.elapsed() <= QUIET_WITHIN && is_ok;
+        quick = if is_quick { quick + 1 } else { 0 };
         if Instant::now() > deadline {
             return false;
         }
