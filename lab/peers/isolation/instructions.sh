@@ -10,11 +10,14 @@ trap 'rm -f "$log"' EXIT
 run() {
     valgrind --tool=cachegrind --cache-sim=no --cachegrind-out-file=/dev/null --log-file="$log" \
         "$@" >/dev/null &
+    tries=0
     until curl -so /dev/null "http://127.0.0.1:$port/hello"; do
-        kill -0 $! || exit 1
+        tries=$((tries + 1))
+        kill -0 $! && [ $tries -lt 300 ] || { kill $!; exit 1; }
         sleep 0.2
     done
-    "$greenroom" bench -k -c 1 -n "$requests" "http://127.0.0.1:$port/hello" >/dev/null || exit 1
+    "$greenroom" bench -q -k -c 1 -n "$requests" "http://127.0.0.1:$port/hello" >/dev/null ||
+        { kill $!; exit 1; }
     kill $!
     wait $!
     sed -n 's/.*refs: *//p' "$log" | tail -1 | tr -d ,
