@@ -148,15 +148,6 @@ bench-edge: ## Measure TLS beside hyper + tokio-rustls, nginx and Caddy (ARGS=--
 bench-load: ## Measure the load generator against wrk and ab (ARGS=--help)
 	$(CARGO) run --release --locked --manifest-path lab/load-bench/Cargo.toml --bin bench-load -- $(ARGS)
 
-.PHONY: bench-isolation
-bench-isolation: ## Measure whether a slow request holds up a fast one, beside axum and Node (ARGS=--help)
-	$(CARGO) run --release --locked --manifest-path lab/isolation-bench/Cargo.toml --bin bench-isolation -- $(ARGS)
-
-.PHONY: bench-psgi
-bench-psgi: ## Measure Perl applications beside Twiggy, Feersum, Starman and Starlet (ARGS=--help)
-	$(CARGO) xtask peers
-	$(CARGO) run --release --locked --manifest-path lab/psgi-bench/Cargo.toml --bin bench-psgi -- $(ARGS)
-
 .PHONY: bench-upgrade
 bench-upgrade: ## Count requests that fail during upgrades, beside nginx, HAProxy, Caddy and Starman (ARGS=--help)
 	-$(CARGO) xtask peers

@@ -6,6 +6,7 @@ use std::path::Path;
 use anyhow::{Context, ensure};
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
+use toml::{Table, Value};
 
 /// An experiment: a question, the systems that are asked, and the loads that ask them.
 #[derive(Clone, Debug, Deserialize)]
@@ -32,6 +33,9 @@ pub(crate) struct Experiment {
     /// The cores of the loads, as `taskset` writes them.
     #[serde(default = "default_load_cores")]
     pub(crate) load_cores: String,
+    /// The cores of servers that say nothing else.
+    #[serde(default = "default_server_cores")]
+    pub(crate) cores: String,
     /// The response without which a server is not measured.
     pub(crate) check: Option<Check>,
     /// Words for placeholders.
@@ -95,8 +99,8 @@ pub(crate) struct Contestant {
     pub(crate) start: Option<String>,
     #[serde(default)]
     pub(crate) environment: BTreeMap<String, String>,
-    #[serde(default = "default_server_cores")]
-    pub(crate) cores: String,
+    /// The experiment's by default.
+    pub(crate) cores: Option<String>,
     /// Runs a second time in each round, to show the difference between equals.
     #[serde(default)]
     pub(crate) again: bool,
@@ -119,10 +123,18 @@ pub(crate) struct Case {
     #[serde(default)]
     pub(crate) contestants: Vec<String>,
     pub(crate) rounds: Option<u32>,
-    /// Words for placeholders.
+    /// Rounds of single contestants, where they differ from the case's.
+    #[serde(default)]
+    pub(crate) rounds_of: BTreeMap<String, u32>,
+    /// The cores of all servers.
+    pub(crate) cores: Option<String>,
+    pub(crate) load_cores: Option<String>,
+    /// The niceness of the loads where the kernel allows it; figure `load_niceness` has what it
+    /// was.
+    pub(crate) load_niceness: Option<i32>,
+    /// Words for placeholders, which contestants may have otherwise.
     #[serde(default)]
     pub(crate) vars: BTreeMap<String, String>,
-    pub(crate) load_cores: Option<String>,
     /// The response that is checked here, instead of the experiment's.
     pub(crate) check: Option<Check>,
     /// Names of parameters and their values.
@@ -147,6 +159,9 @@ pub(crate) struct Step {
     /// The prefix of the server's own figures.
     #[serde(default = "default_step")]
     pub(crate) name: String,
+    /// Starts the server anew before.
+    #[serde(default)]
+    pub(crate) fresh: bool,
     pub(crate) loads: Vec<Load>,
     /// A signal to the server in the midst of them; it may end by it.
     pub(crate) signal: Option<SignalAt>,
@@ -186,7 +201,14 @@ pub(crate) struct Load {
     pub(crate) rate: Option<Number>,
     /// The rate at its begin, from which it rises evenly.
     pub(crate) ramp_from: Option<Number>,
+    /// Rates one after the other, instead of `rate` and `seconds`.
+    #[serde(default)]
+    pub(crate) stages: Vec<Stage>,
     pub(crate) seconds: Option<Number>,
+    /// Stretches of time, in seconds from the begin, with figures of their own: of window `w`
+    /// `w.ok_rate`, `w.p50_ms`, `w.p99_ms` and `w.max_ms`, of what ended in it, to 0.25 s and 1 %.
+    #[serde(default)]
+    pub(crate) windows: BTreeMap<String, [Number; 2]>,
     pub(crate) requests: Option<Number>,
     pub(crate) connections: Option<Number>,
     #[serde(default = "default_keep_alive")]
@@ -198,6 +220,14 @@ pub(crate) struct Load {
     /// Requests in flight on each connection.
     pub(crate) in_flight: Option<Number>,
     pub(crate) timeout_seconds: Option<Number>,
+}
+
+/// A constant rate of an open loop for some time.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Stage {
+    pub(crate) rate: Number,
+    pub(crate) seconds: Number,
 }
 
 /// A number, or an expression over figures and parameters.
@@ -219,21 +249,30 @@ pub(crate) struct Column {
     pub(crate) decimals: usize,
     /// The contestant whose multiple it is shown as, too.
     pub(crate) beside: Option<String>,
+    /// The contestant from whose figure its distance is shown, too.
+    pub(crate) minus: Option<String>,
     /// The numbers that the source printed, by contestant.
     #[serde(default)]
     pub(crate) printed: BTreeMap<String, String>,
 }
 
-/// A bound of a figure's median.
+/// A bound of a figure's median, or of its worst round.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Goal {
     pub(crate) contestant: String,
+    /// Further contestants with the same goal.
+    #[serde(default, skip_serializing)]
+    pub(crate) also: Vec<String>,
     pub(crate) figure: String,
+    #[serde(default)]
+    pub(crate) worst: bool,
     pub(crate) at_most: Option<f64>,
     pub(crate) at_least: Option<f64>,
     /// The contestant of which it must be a multiple.
     pub(crate) beside: Option<String>,
+    /// The contestant of which it must be a distance.
+    pub(crate) minus: Option<String>,
     /// The parameters at which it is judged; all by default.
     #[serde(default, rename = "where")]
     pub(crate) only: BTreeMap<String, f64>,
@@ -260,7 +299,10 @@ impl Experiment {
     pub(crate) fn read(path: &Path) -> anyhow::Result<Self> {
         let name = path.display();
         let text = std::fs::read_to_string(path).with_context(|| format!("{name}"))?;
-        let mut experiment: Self = toml::from_str(&text).with_context(|| format!("{name}"))?;
+        let mut experiment = parse(&text).with_context(|| format!("{name}"))?;
+        for case in &mut experiment.cases {
+            case.goals = case.goals.iter().flat_map(Goal::each).collect();
+        }
         for (key, contestant) in &mut experiment.contestants {
             if contestant.label.is_empty() {
                 contestant.label.clone_from(key);
@@ -295,8 +337,8 @@ impl Experiment {
             let beside = case
                 .columns
                 .iter()
-                .filter_map(|column| column.beside.as_ref());
-            for name in named.chain(beside) {
+                .flat_map(|column| column.beside.iter().chain(&column.minus));
+            for name in named.chain(beside).chain(case.rounds_of.keys()) {
                 ensure!(
                     known(name),
                     "case {:?}: there is no contestant {name:?}",
@@ -315,6 +357,75 @@ impl Experiment {
             }
         }
         Ok(())
+    }
+}
+
+/// Parses a declaration. A contestant or a case that is `like` another one before it has all of
+/// that one's keys that it lacks, but `again`.
+fn parse(text: &str) -> anyhow::Result<Experiment> {
+    let mut document: Table = toml::from_str(text)?;
+    let mut inherits = false;
+    if let Some(Value::Table(contestants)) = document.get_mut("contestants") {
+        let mut done = Table::new();
+        for (name, contestant) in std::mem::take(contestants) {
+            let find = |like: &str| done.get(like);
+            let (contestant, has) = inherited(contestant, find)?;
+            inherits |= has;
+            done.insert(name, contestant);
+        }
+        *contestants = done;
+    }
+    if let Some(Value::Array(cases)) = document.get_mut("cases") {
+        let mut done: Vec<Value> = Vec::new();
+        for case in std::mem::take(cases) {
+            let name = |case: &Value| Some(case.get("name")?.as_str()?.to_owned());
+            let find = |like: &str| done.iter().find(|case| name(case).as_deref() == Some(like));
+            let (case, has) = inherited(case, find)?;
+            inherits |= has;
+            done.push(case);
+        }
+        *cases = done;
+    }
+    // Errors in the text itself tell their line.
+    Ok(if inherits {
+        document.try_into()?
+    } else {
+        toml::from_str(text)?
+    })
+}
+
+/// Returns a value with all that it inherits, and whether it does.
+fn inherited<'a>(
+    mut value: Value,
+    find: impl Fn(&str) -> Option<&'a Value>,
+) -> anyhow::Result<(Value, bool)> {
+    let Some(own) = value.as_table_mut() else {
+        return Ok((value, false));
+    };
+    let Some(like) = own.remove("like") else {
+        return Ok((value, false));
+    };
+    let like = like.as_str().context("`like` must be a name")?;
+    let other = find(like).and_then(Value::as_table);
+    let other = other.with_context(|| format!("there is no {like:?} before"))?;
+    for (key, theirs) in other.iter().filter(|(key, _)| *key != "again") {
+        own.entry(key.clone()).or_insert_with(|| theirs.clone());
+    }
+    Ok((value, true))
+}
+
+impl Goal {
+    /// Returns a goal for each of its contestants.
+    fn each(&self) -> Vec<Self> {
+        let of = |contestant: &String| Self {
+            contestant: contestant.clone(),
+            also: Vec::new(),
+            ..self.clone()
+        };
+        std::iter::once(&self.contestant)
+            .chain(&self.also)
+            .map(of)
+            .collect()
     }
 }
 
@@ -371,4 +482,43 @@ fn default_method() -> String {
 
 fn default_keep_alive() -> bool {
     true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEAD: &str = "title = \"t\"\nquestion = \"q\"\n";
+
+    #[test]
+    fn what_is_like_another_has_what_it_lacks() {
+        let text = format!(
+            "{HEAD}[contestants.a]\nstart = \"a\"\ncores = \"1\"\nagain = true\n[contestants.b]\n\
+             like = \"a\"\nstart = \"b\"\n[[cases]]\nname = \"one\"\nsteps = []\ncolumns = []\n\
+             [[cases.goals]]\ncontestant = \"a\"\nalso = [\"b\"]\nfigure = \"x\"\n\
+             [[cases]]\nname = \"two\"\nlike = \"one\"\nrounds = 2\n"
+        );
+        let experiment = parse(&text).expect("valid");
+        let b = &experiment.contestants["b"];
+        assert_eq!(
+            (b.start.as_deref(), b.cores.as_deref()),
+            (Some("b"), Some("1"))
+        );
+        assert!(!b.again);
+        let two = &experiment.cases[1];
+        assert_eq!((two.rounds, two.goals.len()), (Some(2), 1));
+        let judged: Vec<_> = two.goals[0]
+            .each()
+            .into_iter()
+            .map(|goal| goal.contestant)
+            .collect();
+        assert_eq!(judged, ["a", "b"]);
+    }
+
+    #[test]
+    fn nothing_is_like_what_comes_later() {
+        let text = format!("{HEAD}[contestants.b]\nlike = \"a\"\n[contestants.a]\n");
+        let error = parse(&text).expect_err("no such").to_string();
+        assert!(error.contains("\"a\""), "{error}");
+    }
 }

@@ -92,12 +92,25 @@ impl Row {
 
     /// Returns a figure as a multiple of another contestant's in the same round.
     pub(crate) fn ratio(&self, other: &Self, figure: &str) -> Option<Spread> {
+        let divided = |(mine, other)| (other != 0.0).then_some(mine / other);
+        Spread::of(
+            &self
+                .pairs(other, figure)
+                .filter_map(divided)
+                .collect::<Vec<_>>(),
+        )
+    }
+
+    /// Returns a figure less another contestant's in the same round.
+    pub(crate) fn difference(&self, other: &Self, figure: &str) -> Option<Spread> {
+        let less = |(mine, other): (f64, f64)| mine - other;
+        Spread::of(&self.pairs(other, figure).map(less).collect::<Vec<_>>())
+    }
+
+    fn pairs(&self, other: &Self, figure: &str) -> impl Iterator<Item = (f64, f64)> {
+        let value = |sample: &Option<Figures>| sample.as_ref()?.get(figure).copied();
         let pairs = self.samples.iter().zip(&other.samples);
-        let ratio = |(mine, other): (&Option<Figures>, &Option<Figures>)| {
-            let (mine, other) = (mine.as_ref()?.get(figure)?, other.as_ref()?.get(figure)?);
-            (*other != 0.0).then_some(mine / other)
-        };
-        Spread::of(&pairs.filter_map(ratio).collect::<Vec<_>>())
+        pairs.filter_map(move |(mine, other)| value(mine).zip(value(other)))
     }
 }
 

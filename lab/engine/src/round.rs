@@ -10,6 +10,7 @@ use greenroom_load::run::{Stop, StreamMeasurement};
 use greenroom_load::verdict::Processes;
 use nix::sys::resource::{UsageWho, getrusage};
 use procfs::process::Process;
+use rustix::process::{getpriority_process, setpriority_process};
 
 use crate::declare::{Case, Contestant, Experiment};
 use crate::figures::{Figures, evaluate};
@@ -43,7 +44,7 @@ impl Turn<'_> {
     /// If something does not start, the check fails, a load cannot be made, or the server ends.
     pub(crate) fn run(&self, stop: &Stop) -> anyhow::Result<Sample> {
         let mut words = self.words.clone();
-        for (name, value) in self.contestant.vars.iter().chain(&self.case.vars) {
+        for (name, value) in self.case.vars.iter().chain(&self.contestant.vars) {
             words.set(name, value);
         }
         for (name, value) in self.parameters {
@@ -56,7 +57,7 @@ impl Turn<'_> {
             .load_cores
             .as_ref()
             .unwrap_or(&self.experiment.load_cores);
-        let _pinned = Pinned::to(Some(&cores.parse()?))?;
+        let _pinned = Pinned::to(Some(&words.fill(cores)?.parse()?))?;
         let declared = self
             .contestant
             .check
@@ -70,11 +71,21 @@ impl Turn<'_> {
         let parameters = self.parameters.clone();
         sample.figures.extend(parameters);
         let mut responses = 0.0;
+        let niceness = Nice::to(self.case.load_niceness).niceness();
+        sample
+            .figures
+            .insert("load_niceness".to_owned(), niceness.into());
         for step in &self.case.steps {
+            if step.fresh {
+                drop(server.take());
+                server = self.server(&mut words, stop)?;
+            }
             let pid = server.as_ref().map(Server::pid);
             let before = pid.map(State::of).unwrap_or_default();
+            let nice = Nice::to(self.case.load_niceness);
             let measured = load::measure(step, &words, &sample.figures, pid, stop)
                 .with_context(|| output(server.as_ref()))?;
+            drop(nice);
             if let Some(server) = server.as_mut().filter(|_| step.signal.is_none()) {
                 server.check("while it was under load")?;
             }
@@ -86,6 +97,9 @@ impl Turn<'_> {
                 sample.figures.extend(named);
             }
             sample.streams.extend(measured.streams);
+            for (name, value) in &sample.figures {
+                words.set(name, value);
+            }
         }
         sample.figures.extend(whole(server.take(), responses));
         for (name, expression) in &self.case.derive {
@@ -128,11 +142,41 @@ impl Turn<'_> {
         for (name, value) in &self.contestant.environment {
             launch.environment.push((name.clone(), words.fill(value)?));
         }
-        launch.cores = Some(self.contestant.cores.parse()?);
+        let cores = self.case.cores.as_ref().or(self.contestant.cores.as_ref());
+        launch.cores = Some(cores.unwrap_or(&self.experiment.cores).parse()?);
         launch.start_timeout = Duration::from_secs(self.contestant.start_seconds);
         let server = Server::start(&launch, stop)?;
         words.set("pid", server.pid());
         Ok(Some(server))
+    }
+}
+
+/// The priority of the calling thread and of what it starts, until it is dropped.
+#[derive(Debug)]
+struct Nice {
+    before: i32,
+}
+
+impl Nice {
+    /// Takes a niceness; without the right to it, or without one, it stays as it is.
+    fn to(niceness: Option<i32>) -> Self {
+        let before = getpriority_process(None).unwrap_or(0);
+        if let Some(niceness) = niceness {
+            // Only root may raise a priority; the figure tells.
+            let _ = setpriority_process(None, niceness);
+        }
+        Self { before }
+    }
+
+    fn niceness(&self) -> i32 {
+        getpriority_process(None).unwrap_or(self.before)
+    }
+}
+
+impl Drop for Nice {
+    fn drop(&mut self) {
+        // A priority that is lowered needs no right.
+        let _ = setpriority_process(None, self.before);
     }
 }
 
@@ -223,9 +267,12 @@ impl State {
 fn of_server(measured: &load::Measured, before: State, after: State) -> Vec<(&'static str, f64)> {
     let mut figures = vec![("rss_start_mib", load::mebibytes(before.rss_bytes))];
     let responses = measured.responses;
+    figures.push(("generator_cores", measured.generator_cores));
     if let Some(usage) = measured.usage {
         let cpu = (usage.user + usage.system).as_secs_f64();
         figures.push(("cpu_seconds", cpu));
+        let waited = usage.waited.as_secs_f64() / cpu.max(1e-9);
+        figures.push(("waited_percent", 100.0 * waited));
         figures.push(("rss_mib", load::mebibytes(usage.rss_bytes_max)));
         figures.push(("threads", f64::from(usage.threads_max.max(after.threads))));
         if responses > 0.0 {

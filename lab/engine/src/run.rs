@@ -58,12 +58,14 @@ pub(crate) fn experiment(
     for case in chosen(experiment, args) {
         for parameters in combinations(case, args.quick) {
             let rounds = rounds(experiment, case, args);
+            let has_own = !args.quick && args.rounds.is_none();
             let bench = Bench {
                 experiment,
                 case,
                 parameters: &parameters,
                 words: &words,
                 taking_part: &taking_part,
+                rounds_of: has_own.then_some(&case.rounds_of),
             };
             let rows = bench.rounds(rounds, &mut streams);
             let mut done = CaseOutcome {
@@ -140,6 +142,8 @@ struct Bench<'a> {
     parameters: &'a BTreeMap<String, f64>,
     words: &'a Words,
     taking_part: &'a TakingPart<'a>,
+    /// Rounds of single contestants; `None` where a flag decides.
+    rounds_of: Option<&'a BTreeMap<String, u32>>,
 }
 
 impl Bench<'_> {
@@ -147,13 +151,20 @@ impl Bench<'_> {
     /// treats all alike.
     fn rounds(&self, rounds: u32, streams: &mut Streams) -> Vec<Row> {
         let mut rows = self.empty_rows();
-        for round in 0..rounds {
+        let of = |row: &Row| {
+            let own = self.rounds_of.and_then(|of| of.get(&row.contestant));
+            own.copied().unwrap_or(rounds)
+        };
+        for round in 0..rows.iter().map(of).max().unwrap_or(0) {
             let mut order: Vec<usize> = (0..rows.len()).collect();
             if round % 2 == 1 {
                 order.reverse();
             }
             for index in order {
-                self.turn(round, rounds, &mut rows[index], streams);
+                let rounds = of(&rows[index]);
+                if round < rounds {
+                    self.turn(round, rounds, &mut rows[index], streams);
+                }
             }
         }
         rows

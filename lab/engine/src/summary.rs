@@ -57,6 +57,7 @@ mod tests {
                 again: false,
                 samples: values.map(sample).to_vec(),
                 errors: Vec::new(),
+                missing: None,
             }],
             goals: Vec::new(),
         }

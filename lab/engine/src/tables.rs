@@ -40,6 +40,7 @@ fn heads(column: &Column) -> Vec<String> {
     };
     let mut heads = vec![name.clone()];
     heads.extend(column.beside.as_ref().map(|other| format!("x {other}")));
+    heads.extend(column.minus.as_ref().map(|other| format!("less {other}'s")));
     heads.extend((!column.printed.is_empty()).then(|| "in the source".to_owned()));
     heads
 }
@@ -63,6 +64,13 @@ fn cells(column: &Column, row: &Row, case: &CaseOutcome) -> Vec<String> {
             Some(ratio) => written(ratio, 2),
             None => "-".to_owned(),
         });
+    }
+    if let Some(other) = &column.minus {
+        let other = case
+            .row(other)
+            .filter(|_| *other != row.contestant || row.again);
+        let less = other.and_then(|other| row.difference(other, &column.figure));
+        cells.push(less.map_or("-".to_owned(), |less| written(less, column.decimals)));
     }
     if !column.printed.is_empty() {
         cells.push(

@@ -21,13 +21,19 @@ pub(crate) fn judge(case: &Case, outcome: &CaseOutcome) -> Vec<Judged> {
 
 fn judged(goal: &Goal, outcome: &CaseOutcome) -> Judged {
     let row = outcome.row(&goal.contestant);
-    let spread = match &goal.beside {
-        None => row.and_then(|row| row.spread(&goal.figure)),
-        Some(other) => row
-            .zip(outcome.row(other))
-            .and_then(|(row, other)| row.ratio(other, &goal.figure)),
+    let with = |other: &String| row.zip(outcome.row(other));
+    let spread = match (&goal.beside, &goal.minus) {
+        (Some(other), _) => with(other).and_then(|(row, other)| row.ratio(other, &goal.figure)),
+        (_, Some(other)) => {
+            with(other).and_then(|(row, other)| row.difference(other, &goal.figure))
+        }
+        (None, None) => row.and_then(|row| row.spread(&goal.figure)),
     };
-    let measured = spread.map(|spread| spread.median);
+    let measured = spread.map(|spread| match (goal.worst, goal.at_least) {
+        (false, _) => spread.median,
+        (true, Some(_)) => spread.least,
+        (true, None) => spread.most,
+    });
     Judged {
         goal: goal.clone(),
         measured,
@@ -49,6 +55,12 @@ impl fmt::Display for Judged {
         write!(out, "{contestant}, `{figure}`")?;
         if let Some(other) = beside {
             write!(out, " as a multiple of {other}'s")?;
+        }
+        if let Some(other) = &self.goal.minus {
+            write!(out, " less {other}'s")?;
+        }
+        if self.goal.worst {
+            write!(out, ", worst round")?;
         }
         for (name, value) in &self.goal.only {
             write!(out, ", {name} {value}")?;

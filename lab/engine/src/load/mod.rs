@@ -32,6 +32,8 @@ pub(crate) struct Measured {
     pub(crate) usage: Option<ServerUsage>,
     /// Responses of all HTTP loads, and requests of ab.
     pub(crate) responses: f64,
+    /// The cores that HTTP loads took.
+    pub(crate) generator_cores: f64,
 }
 
 /// Runs all loads of a step.
@@ -74,6 +76,10 @@ pub(crate) fn measure(
             measured.usage = watch.map(|processes| watched(processes, is_over));
         } else {
             http::add(run(&plan, processes, halt, &mut |_| ())?, &mut measured);
+            for (load, stream) in requests.iter().zip(&measured.streams) {
+                let found = http::windows(load, stream, words, figures)?;
+                measured.figures.extend(found);
+            }
         }
         for (program, load) in running.into_iter().zip(&programs) {
             let (output, name) = program.join().map_err(|_| anyhow::anyhow!("a panic"))?;

@@ -1,0 +1,55 @@
+// The isolation experiment's application in Go: each handler in the goroutine of its connection.
+package main
+
+import (
+	"log"
+	"math/big"
+	"net/http"
+	"os"
+	"strconv"
+	"time"
+)
+
+func main() {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /hello", func(w http.ResponseWriter, _ *http.Request) { answer(w, "Hello, world!\n") })
+	mux.HandleFunc("GET /fib/{n}", fib)
+	mux.HandleFunc("GET /page/{n}", fib)
+	mux.HandleFunc("GET /block/{n}", block)
+	log.Fatal(http.ListenAndServe(os.Args[1], mux))
+}
+
+func fib(w http.ResponseWriter, r *http.Request) {
+	n, ok := number(w, r, 100_000)
+	if !ok {
+		return
+	}
+	current, next := big.NewInt(0), big.NewInt(1)
+	for range n {
+		current.Add(current, next)
+		current, next = next, current
+	}
+	answer(w, current.String()+"\n")
+}
+
+func block(w http.ResponseWriter, r *http.Request) {
+	if millis, ok := number(w, r, 60_000); ok {
+		time.Sleep(time.Duration(millis) * time.Millisecond)
+		answer(w, "done\n")
+	}
+}
+
+func number(w http.ResponseWriter, r *http.Request, most int) (int, bool) {
+	n, err := strconv.Atoi(r.PathValue("n"))
+	if err != nil || n < 0 || n > most {
+		http.Error(w, "not such a number", http.StatusBadRequest)
+		return 0, false
+	}
+	return n, true
+}
+
+func answer(w http.ResponseWriter, text string) {
+	w.Header().Set("Content-Type", "text/plain")
+	w.Header().Set("Content-Length", strconv.Itoa(len(text)))
+	_, _ = w.Write([]byte(text))
+}
