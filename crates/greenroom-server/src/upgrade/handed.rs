@@ -20,6 +20,9 @@ pub(crate) enum Kind {
     /// Bound for UDP, beside one that was bound.
     #[cfg(feature = "http3")]
     Udp,
+    /// A way to a version that drains, for the datagrams of its connections.
+    #[cfg(feature = "http3")]
+    Forward,
     /// A file that is kept open.
     File,
 }
@@ -30,6 +33,8 @@ const KINDS: &[(Kind, &str)] = &[
     (Kind::PassedProxied, "passed-proxied"),
     #[cfg(feature = "http3")]
     (Kind::Udp, "udp"),
+    #[cfg(feature = "http3")]
+    (Kind::Forward, "forward"),
     (Kind::File, "file"),
 ];
 
