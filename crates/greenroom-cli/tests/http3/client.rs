@@ -36,7 +36,9 @@ pub(crate) fn endpoint() -> Endpoint {
 pub(crate) fn trusting(certificate: &str) -> quinn::ClientConfig {
     let pem = fs::read(certificate).unwrap();
     let mut roots = RootCertStore::empty();
-    roots.add(CertificateDer::from_pem_slice(&pem).unwrap()).unwrap();
+    roots
+        .add(CertificateDer::from_pem_slice(&pem).unwrap())
+        .unwrap();
     let provider = Arc::new(quinn::rustls::crypto::aws_lc_rs::default_provider());
     let mut tls = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()

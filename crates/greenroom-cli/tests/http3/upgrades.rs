@@ -9,7 +9,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use tokio::net::UdpSocket as Socket;
 use tokio::sync::watch;
 
-use super::client::{NAME, Client, Download, Fault, endpoint, trusting};
+use super::client::{Client, Download, Fault, NAME, endpoint, trusting};
 use super::versions::{Versions, lives, until};
 use super::{Certified, quic_go};
 
@@ -125,7 +125,9 @@ async fn a_version_that_is_killed_while_it_drains_holds_up_nobody() {
     let (_client, download) = rig.download().await;
     kill(before);
     // What the lost client sends now has nowhere to go.
-    rig.endpoint.rebind(UdpSocket::bind("127.0.0.1:0").unwrap()).unwrap();
+    rig.endpoint
+        .rebind(UdpSocket::bind("127.0.0.1:0").unwrap())
+        .unwrap();
     rig.assert_served().await;
     assert_eq!(download.finish().await, BYTES);
     let second = rig.versions.pid;
@@ -173,10 +175,16 @@ async fn a_next_version_without_http_3_leaves_it_to_the_one_before_to_end_it() {
     let (_client, download) = rig.download().await;
     let program = env!("CARGO_BIN_EXE_greenroom");
     let flags = rig.certified.flags().join(" ");
-    rig.versions.replace_by(&format!("exec {program} serve --listen 127.0.0.1:0 {flags}"));
+    rig.versions.replace_by(&format!(
+        "exec {program} serve --listen 127.0.0.1:0 {flags}"
+    ));
     rig.versions.upgrade();
     // It knows at once, and so comes by TCP.
-    let refused = rig.try_connect(rig.address).await.err().expect("nobody serves it");
+    let refused = rig
+        .try_connect(rig.address)
+        .await
+        .err()
+        .expect("nobody serves it");
     assert!(refused.to_string().contains("refused"), "{refused}");
     assert_eq!(download.finish().await, BYTES);
     rig.versions.gone(before);
@@ -189,7 +197,9 @@ async fn rfc9000_9_a_client_of_a_version_that_drains_may_change_its_address() {
     let (_client, mut download) = rig.download().await;
     rig.versions.upgrade();
     download.read_up_to(BYTES / 2).await.unwrap();
-    rig.endpoint.rebind(UdpSocket::bind("127.0.0.1:0").unwrap()).unwrap();
+    rig.endpoint
+        .rebind(UdpSocket::bind("127.0.0.1:0").unwrap())
+        .unwrap();
     assert_eq!(download.finish().await, BYTES);
     rig.versions.gone(before);
 }
@@ -250,8 +260,7 @@ async fn a_handshake_that_is_under_way_is_finished_by_the_version_that_began_it(
     let mut relay = Relay::to(rig.address).await;
     let config = trusting(&rig.certified.path("cert.pem"));
     let (endpoint, address) = (rig.endpoint.clone(), relay.address);
-    let connecting =
-        tokio::spawn(async move { Client::connect(&endpoint, config, address).await });
+    let connecting = tokio::spawn(async move { Client::connect(&endpoint, config, address).await });
     relay.has_come.wait_for(|come| *come).await.unwrap();
     rig.versions.upgrade();
     relay.open.send_replace(true);
@@ -267,7 +276,9 @@ async fn ask(config: quinn::ClientConfig, address: SocketAddr, done: Arc<AtomicB
     let endpoint = endpoint();
     let mut responses = 0;
     while !done.load(Ordering::Relaxed) {
-        let mut client = Client::connect(&endpoint, config.clone(), address).await.unwrap();
+        let mut client = Client::connect(&endpoint, config.clone(), address)
+            .await
+            .unwrap();
         assert_eq!(client.get("/hello").await.unwrap(), "Hello, world!\n");
         client.connection.close(0x100_u32.into(), b"");
         responses += 1;

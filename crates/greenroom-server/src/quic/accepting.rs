@@ -9,8 +9,8 @@ use std::task::Poll;
 use quinn::crypto::rustls::HandshakeData;
 use quinn::{Connecting, Connection, Endpoint, Incoming};
 use rustls::pki_types::CertificateDer;
-use tokio::sync::{Notify, mpsc, watch};
 use tokio::sync::mpsc::error::TrySendError;
+use tokio::sync::{Notify, mpsc, watch};
 use tokio::task::yield_now;
 use tokio::time::timeout;
 

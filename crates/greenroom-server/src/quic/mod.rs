@@ -184,26 +184,29 @@ impl Endpoints {
         }
     }
 
+    /// Waits until the version before has left the datagrams; `false` if the server drains before.
+    async fn may_read(&self, part: &Part) -> bool {
+        let mut told = self.told.clone();
+        tokio::select! {
+            biased;
+            () = part.released() => true,
+            _ = told.wait_for(|phase| *phase != Phase::Serving) => false,
+        }
+    }
+
     async fn serve(mut self, mut ending: oneshot::Receiver<()>) {
         let part = self.part.take();
-        if let Some(part) = &part
-            && self.sockets.iter().any(|socket| socket.is_taken_over)
+        let is_taken_over = self.sockets.iter().any(|socket| socket.is_taken_over);
+        if let Some(part) = part.as_deref().filter(|_| is_taken_over)
+            && !self.may_read(part).await
         {
-            // Until then the version before reads the datagrams.
-            let mut told = self.told.clone();
+            // No connection has come, and none will.
+            drop(self);
             tokio::select! {
-                biased;
-                () = part.released() => {}
-                _ = told.wait_for(|phase| *phase != Phase::Serving) => {
-                    // No connection has come, and none will.
-                    drop(self);
-                    tokio::select! {
-                        () = part.released() => part.release(),
-                        _ = ending => {}
-                    }
-                    return;
-                }
+                () = part.released() => part.release(),
+                _ = ending => {}
             }
+            return;
         }
         let sockets = std::mem::take(&mut self.sockets);
         let server = self.config.current();
@@ -276,17 +279,16 @@ async fn leave(
     let phase = draining.as_deref().copied().unwrap_or(Phase::Ending);
     drop(draining);
     if let (Phase::HandingOver, Some(part)) = (phase, part) {
-        let left = opened.iter().map(|each| {
-            let next = each.next.as_ref();
-            next.is_none_or(|next| next.take_over(&each.socket))
-        });
-        // Each of them, whatever becomes of the others.
-        if left.fold(true, |all, left| all && left) {
+        let mut are_left = true;
+        for Opened { socket, next, .. } in opened {
+            are_left &= next.as_ref().is_none_or(|next| next.take_over(socket));
+        }
+        if are_left {
             part.release();
         }
     }
     accepting
         .finish(opened.iter().map(|each| &each.endpoint))
         .await;
-    pending().await
+    pending::<()>().await;
 }

@@ -186,3 +186,129 @@ impl Routes {
         true
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::{ErrorKind, IoSliceMut};
+
+    use super::super::socket::receive;
+    use super::*;
+
+    /// A datagram of a connection, with a short header (RFC 8999, 5.2).
+    fn datagram(key: Key, number: u8, length: usize) -> Vec<u8> {
+        let id = key.generator().generate_cid();
+        let mut datagram = vec![number; length];
+        datagram[0] = 0x40;
+        datagram[1..=ID_BYTES].copy_from_slice(&id);
+        datagram
+    }
+
+    fn meta(datagrams: &[Vec<u8>]) -> (Vec<u8>, RecvMeta) {
+        let buffer = datagrams.concat();
+        let meta = RecvMeta {
+            len: buffer.len(),
+            stride: datagrams[0].len(),
+            addr: ([127, 0, 0, 1], 1_000).into(),
+            ..RecvMeta::default()
+        };
+        (buffer, meta)
+    }
+
+    /// A way to a version, and its other end.
+    fn route(key: Key) -> (Route, OwnedFd) {
+        let (theirs, to) = pair().expect("a pair");
+        let handed = Handed::of_nobody(&to);
+        (Route::new(key, to, handed), theirs)
+    }
+
+    /// Receives one message: what each of its datagrams is filled with.
+    fn received(from: &OwnedFd) -> std::io::Result<(RecvMeta, Vec<u8>)> {
+        let mut buffer = vec![0; 70_000];
+        let mut metas = [RecvMeta::default()];
+        let count = receive(from, &mut [IoSliceMut::new(&mut buffer)], &mut metas)?;
+        assert_eq!(count, 1);
+        let [meta] = metas;
+        let last = buffer[..meta.len].chunks(meta.stride);
+        Ok((
+            meta,
+            last.map(|datagram| datagram[datagram.len() - 1]).collect(),
+        ))
+    }
+
+    #[test]
+    fn datagrams_of_one_buffer_go_to_their_versions_and_the_last_may_be_shorter() {
+        let (ours, first, second) = (Key(1), Key(2), Key(3));
+        let (to_first, at_first) = route(first);
+        let (to_second, at_second) = route(second);
+        let mut routes = Routes::new(ours, vec![to_second, to_first]);
+        let mut new_client = vec![0; 100];
+        // An Initial packet of a client that has chosen ten bytes.
+        (new_client[0], new_client[5], new_client[99]) = (0xc0, 10, 7);
+        let (mut buffer, mut meta) = meta(&[
+            datagram(first, 0, 100),
+            datagram(ours, 1, 100),
+            datagram(first, 2, 100),
+            datagram(first, 3, 100),
+            datagram(second, 4, 100),
+            new_client,
+            datagram(ours, 6, 60),
+        ]);
+        routes.sort(&mut buffer, &mut meta);
+        let kept: Vec<u8> = buffer[..meta.len]
+            .chunks(meta.stride)
+            .map(|datagram| datagram[datagram.len() - 1])
+            .collect();
+        assert_eq!((meta.len, kept), (260, vec![1, 7, 6]));
+        let (one, fill) = received(&at_first).expect("it came");
+        assert_eq!((one.addr, one.stride, fill), (meta.addr, 100, vec![0]));
+        assert_eq!(received(&at_first).expect("it came").1, [2, 3]);
+        assert_eq!(received(&at_second).expect("it came").1, [4]);
+        let nothing = received(&at_first).expect_err("that was all");
+        assert_eq!(nothing.kind(), ErrorKind::WouldBlock);
+    }
+
+    #[test]
+    fn a_version_that_takes_nothing_holds_up_nobody_and_one_that_has_ended_is_forgotten() {
+        let (ours, before) = (Key(1), Key(2));
+        let (to, at) = route(before);
+        let mut routes = Routes::new(ours, vec![to]);
+        for _ in 0..10_000 {
+            let (mut buffer, mut meta) = meta(&[datagram(before, 0, 1_200)]);
+            routes.sort(&mut buffer, &mut meta);
+            assert_eq!(meta.len, 0);
+        }
+        let mut came = 0;
+        while received(&at).is_ok() {
+            came += 1;
+        }
+        assert!((10..1_000).contains(&came), "{came}");
+        drop(at);
+        let (mut buffer, mut meta) = meta(&[datagram(before, 0, 1_200)]);
+        routes.sort(&mut buffer, &mut meta);
+        assert_eq!((meta.len, routes.before.len()), (1_200, 0));
+    }
+
+    #[test]
+    fn the_end_of_a_version_is_seen() {
+        let (theirs, to) = pair().expect("a pair");
+        assert!(!is_dead(&to));
+        drop(theirs);
+        assert!(is_dead(&to));
+    }
+
+    #[test]
+    fn what_is_too_short_for_an_id_is_nobodys() {
+        for datagram in [
+            &[][..],
+            &[0x40; 8],
+            &[0xc0; 5],
+            &[0xc0, 0, 0, 0, 1, 8, 1, 2],
+        ] {
+            assert!(destination(datagram).is_none(), "{datagram:?}");
+        }
+        let id = ConnectionId::new(&[7; ID_BYTES]);
+        let long = [&[0xc0, 0, 0, 0, 1, 8][..], &[7; ID_BYTES]].concat();
+        assert_eq!(destination(&long), Some(id));
+        assert_eq!(destination(&[&[0x40][..], &[7; 20]].concat()), Some(id));
+    }
+}

@@ -183,7 +183,7 @@ fn poll_next(
 }
 
 /// Receives as many messages as there are, and buffers for them.
-fn receive(
+pub(super) fn receive(
     pair: &OwnedFd,
     buffers: &mut [IoSliceMut<'_>],
     metas: &mut [RecvMeta],

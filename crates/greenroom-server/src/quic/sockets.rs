@@ -33,8 +33,8 @@ pub(super) struct Next {
 }
 
 impl Next {
-    /// Leaves the reading of `socket` to the next version, if that reads it; `false` if it would
-    /// read it, and cannot be left to it.
+    /// Leaves the reading of `socket` to the next version, if that is to read it; `false` if it is,
+    /// and cannot yet.
     pub(super) fn take_over(&self, socket: &Socket) -> bool {
         if !self.udp.is_taken() {
             return true;
@@ -141,9 +141,10 @@ impl Over<'_> {
         let (ours, theirs) = pair()?;
         let theirs = self.add(Kind::Forward, format!("{address} {key}"), &theirs)?;
         let mut before = Vec::new();
-        let routes = match is_taken_over {
-            true => self.upgrades.take_routes(&address),
-            false => Vec::new(),
+        let routes = if is_taken_over {
+            self.upgrades.take_routes(&address)
+        } else {
+            Vec::new()
         };
         for (text, to) in routes {
             // Versions that have ended are left out, or they would add up.
