@@ -39,7 +39,8 @@ pub(crate) struct Counts {
     pub(crate) reopened: u64,
     /// The longest time of a request of HTTP/3, with its connection's handshake.
     pub(crate) slowest: Duration,
-    /// Streams of HTTP/2 and HTTP/3 that the server said it had not begun, and that were sent again.
+    /// Streams of HTTP/2 and HTTP/3 that the server said it had not begun, and that were sent
+    /// again.
     pub(crate) retried: u64,
     /// The first failures.
     pub(crate) examples: Vec<String>,

@@ -40,7 +40,7 @@ struct Reading {
     routes: Routes,
 }
 
-/// Where datagrams come from.
+/// The origin of datagrams.
 #[derive(Debug)]
 enum Source {
     /// The network.

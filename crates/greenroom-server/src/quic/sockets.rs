@@ -127,7 +127,7 @@ fn bind(address: SocketAddr) -> Result<UdpSocket, Error> {
     })
 }
 
-/// What goes over to the next version for an address.
+/// The sockets of an address that go over to the next version.
 struct Over<'a> {
     upgrades: &'a Upgrades,
     handed: &'a mut Vec<Arc<Handed>>,
