@@ -47,7 +47,7 @@ fn in_code(directory: &Path, names: &mut BTreeSet<String>) {
             let is_name = |word: &&str| {
                 let mut parts = word.split('_');
                 let areas = [
-                    "loop", "route", "stage", "psgi", "proxy", "actor", "bus", "trace",
+                    "loop", "route", "stage", "psgi", "proxy", "actor", "bus", "trace", "quic",
                 ];
                 parts.next() == Some("greenroom")
                     && parts.next().is_some_and(|area| areas.contains(&area))
