@@ -275,10 +275,10 @@ async fn leave(
     part: Option<&Part>,
     accepting: &Rc<Accepting>,
 ) {
-    let draining = told.wait_for(|phase| *phase != Phase::Serving).await;
-    let phase = draining.as_deref().copied().unwrap_or(Phase::Ending);
-    drop(draining);
-    if let (Phase::HandingOver, Some(part)) = (phase, part) {
+    // Not kept: it is a lock of whoever tells.
+    drop(told.wait_for(|phase| *phase != Phase::Serving).await);
+    // Whether there is a next version the sockets know: a signal may have come behind it.
+    if let Some(part) = part {
         let mut are_left = true;
         for Opened { socket, next, .. } in opened {
             are_left &= next.as_ref().is_none_or(|next| next.take_over(socket));
