@@ -127,7 +127,7 @@ impl Kind {
         match self {
             Self::Http2 => http2::run(load).await,
             // Every second one has a connection for each request.
-            Self::Http3 => http3::run(load, index % 2 == 0).await,
+            Self::Http3 => http3::run(load, index.is_multiple_of(2)).await,
             Self::Http3Downloads => http3::download(load, delay).await,
             Self::Websocket => websocket::run(load).await,
             Self::Uploads => transfer::run(load, Direction::Up, delay).await,
