@@ -15,7 +15,7 @@ pub(crate) const PAGE: &str = "docs/benchmarks.md";
 pub(crate) const RESULTS: &str = "lab/results";
 
 /// Kinds of reports, in the order of the page: the end of a file's name after its date.
-const KINDS: [(&str, &str); 12] = [
+const KINDS: [(&str, &str); 13] = [
     ("isolation", "Isolation"),
     (
         "isolation-fairness",
@@ -25,6 +25,7 @@ const KINDS: [(&str, &str); 12] = [
     ("http-2", "The HTTP engine, a second run"),
     ("drain", "Drains beside peers"),
     ("upgrade", "Upgrades under load"),
+    ("upgrade-2", "Upgrades under load: HTTP/3, start_server"),
     ("edge", "The edge: TLS, files, forwarding"),
     ("actors", "Actors and messages"),
     ("asks", "What an ask costs"),

@@ -3,9 +3,16 @@
 #![cfg(feature = "http3")]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+#[path = "http3/client.rs"]
+mod client;
 mod outside;
 #[allow(dead_code, reason = "these tests use a part of it")]
 mod program;
+#[path = "http3/upgrades.rs"]
+mod upgrades;
+#[allow(dead_code, reason = "these tests use a part of it")]
+#[path = "upgrade/versions.rs"]
+mod versions;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -38,10 +45,16 @@ impl Certified {
         self.0.path().join(name).to_str().unwrap().to_owned()
     }
 
+    /// Returns the flags for them.
+    fn flags(&self) -> [String; 4] {
+        let (certificate, key) = (self.path("cert.pem"), self.path("key.pem"));
+        ["--cert".to_owned(), certificate, "--key".to_owned(), key]
+    }
+
     /// Serves with HTTP/3, by one loop.
     fn serve(&self, more: &[&str]) -> Running {
-        let (certificate, key) = (self.path("cert.pem"), self.path("key.pem"));
-        let tls = ["--cert", &certificate, "--key", &key];
+        let tls = self.flags();
+        let tls: Vec<&str> = tls.iter().map(String::as_str).collect();
         // No test here is of overload, and a machine that runs tests may be slow.
         let flags = ["--http3", "--loops", "1", "--loop-lag-max", "1m"];
         Running::serve(&[&flags[..], &tls, more].concat())

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io::{self, ErrorKind};
+use std::time::Duration;
 
 use serde::Serialize;
 
@@ -36,7 +37,10 @@ pub(crate) struct Counts {
     failures: BTreeMap<Failure, u64>,
     /// Connections that were opened because the server had ended one in order.
     pub(crate) reopened: u64,
-    /// Streams of HTTP/2 that the server said it had not begun, and that were sent again.
+    /// The longest time of a request of HTTP/3, with its connection's handshake.
+    pub(crate) slowest: Duration,
+    /// Streams of HTTP/2 and HTTP/3 that the server said it had not begun, and that were sent
+    /// again.
     pub(crate) retried: u64,
     /// The first failures.
     pub(crate) examples: Vec<String>,
@@ -83,6 +87,7 @@ impl Counts {
             *self.failures.entry(failure).or_default() += count;
         }
         self.reopened += other.reopened;
+        self.slowest = self.slowest.max(other.slowest);
         self.retried += other.retried;
         let room = EXAMPLES_MAX.saturating_sub(self.examples.len());
         self.examples.extend(other.examples.into_iter().take(room));

@@ -52,7 +52,7 @@ pub(crate) fn reports(
         case: "reopened",
         title: "connections that clients opened again, after an end in order".to_owned(),
         notes: vec![
-            "for HTTP/2 the streams in brackets that were sent again, since the server said that \
+            "for HTTP/2 and HTTP/3 the streams in brackets that were sent again, since the server said that \
              it had not begun them"
                 .to_owned(),
         ],
@@ -95,14 +95,18 @@ fn notes(all: &[Measured], plan: Plan, missing: &[Contestant]) -> Vec<String> {
             .to_owned(),
         "keep-alive and POST (16 kB): pauses up to 50 ms; seldom: keep-alive with pauses up to \
          2 s; close: one request a connection; TLS: every second client with one request a \
-         connection; HTTP/2: four streams at once over TLS; WebSocket: echoes, and each \
+         connection; HTTP/2: four streams at once over TLS; HTTP/3: every second client with one \
+         request a connection; WebSocket: echoes, and each \
          connection lives for 20 to 30 s; PSGI: GET and POST"
             .to_owned(),
-        format!("uploads (64 kB a second) and downloads (1 MB a second) take {seconds} s each"),
+        format!(
+            "uploads (64 kB a second) and downloads (1 MB a second, those of HTTP/3 too) take \
+             {seconds} s each"
+        ),
         "failed: a request that was sent, in part or whole, and had no right response in 10 s \
          (transfers: 30 s late), or for which no connection could be opened; clients ask the \
          system whether a connection has ended before they send, and send nothing twice but \
-         streams that HTTP/2 says were not begun; a WebSocket may be closed with 1001 or 1012"
+         streams that HTTP/2 and HTTP/3 say were not begun; a WebSocket may be closed with 1001 or 1012"
             .to_owned(),
         "nginx, HAProxy, Caddy and Greenroom's sites pass everything on to one axum server; a \
          dash: the server has no such clients"
@@ -130,6 +134,7 @@ fn notes(all: &[Measured], plan: Plan, missing: &[Contestant]) -> Vec<String> {
             )),
             None => {}
         }
+        notes.extend(slowest(one));
         notes.extend(examples(one));
     }
     notes
@@ -137,6 +142,15 @@ fn notes(all: &[Measured], plan: Plan, missing: &[Contestant]) -> Vec<String> {
 
 fn first_line(text: &str) -> &str {
     text.lines().next().unwrap_or_default()
+}
+
+/// Says how long clients of HTTP/3 had to wait at most.
+fn slowest(one: &Measured) -> Option<String> {
+    let counts = one.counts.get(&Kind::Http3)?;
+    let (name, milliseconds) = (one.contestant.name(), counts.slowest.as_millis());
+    Some(format!(
+        "{name}: the slowest request of HTTP/3, with its connection's handshake: {milliseconds} ms"
+    ))
 }
 
 /// Returns a line for each kind of client that had failures.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::io::unix::AsyncFd;
 use tokio::sync::{mpsc, watch};
-use tokio::task::yield_now;
+use tokio::task::{JoinHandle, yield_now};
 use tokio::time::{sleep, timeout};
 
 use super::acceptor::{BATCH_RAISED, accept, take_over, watched};
@@ -63,12 +63,14 @@ pub(crate) async fn run<A: App>(app: A, mut member: Member) -> io::Result<Vec<Ab
     let accepting = listeners
         .into_iter()
         .map(|listener| tokio::task::spawn_local(accept_or_say(Rc::clone(&home), listener)));
+    let accepting: Vec<_> = accepting.collect();
     #[cfg(feature = "http3")]
-    let accepting = accepting.chain(member.shaken.take().map(|inbox| {
+    let late = member.shaken.take().map(|inbox| {
         let receiving = super::shaken::receive(Rc::clone(&home), inbox);
         tokio::task::spawn_local(receiving)
-    }));
-    let accepting: Vec<_> = accepting.collect();
+    });
+    #[cfg(not(feature = "http3"))]
+    let late = None;
     receive(&home, &mut member).await;
     for task in accepting {
         if let Err(error) = task.await {
@@ -80,7 +82,7 @@ pub(crate) async fn run<A: App>(app: A, mut member: Member) -> io::Result<Vec<Ab
     while let Some(accepted) = member.inbox.recv().await {
         take_over(&home, accepted);
     }
-    drain(&home, member.settings.limits.drain_deadline).await;
+    drain(&home, member.settings.limits.drain_deadline, late).await;
     ticking.abort();
     probing.abort();
     Ok(home.cut.take())
@@ -118,8 +120,9 @@ async fn receive<A: App>(home: &Rc<Loop<A>>, member: &mut Member) {
     }
 }
 
-/// Waits until all connections have ended, and aborts those that have not by the deadline.
-async fn drain<A: App>(home: &Rc<Loop<A>>, deadline: Duration) {
+/// Waits until all connections have ended, those that come `late` too, and aborts those that have
+/// not by the deadline.
+async fn drain<A: App>(home: &Rc<Loop<A>>, deadline: Duration, mut late: Option<JoinHandle<()>>) {
     let begun = match *home.told.borrow() {
         Phase::HandingOver => Phase::HandingOver,
         _ => Phase::Draining,
@@ -127,10 +130,20 @@ async fn drain<A: App>(home: &Rc<Loop<A>>, deadline: Duration) {
     home.enter(begun);
     let mut told = home.told.clone();
     let told_to_end = told.wait_for(|phase| *phase == Phase::Ending);
+    let ended = async {
+        if let Some(late) = &mut late {
+            // One that panicked has been reported.
+            let _ended = late.await;
+        }
+        emptied(home).await;
+    };
     tokio::select! {
-        () = emptied(home) => return,
+        () = ended => return,
         _ = told_to_end => {}
         () = sleep(deadline) => {}
+    }
+    if let Some(late) = &late {
+        late.abort();
     }
     // Before they notice that they are aborted, and strike themselves out.
     home.cut.borrow_mut().extend(home.in_flight.aborted());

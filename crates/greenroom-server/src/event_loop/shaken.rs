@@ -9,25 +9,12 @@ use tokio::sync::mpsc;
 use super::Loop;
 use crate::app::App;
 use crate::connection::message;
-use crate::drain::Phase;
 use crate::handover::http3::{self, Quic};
 use crate::quic::Shaken;
 
-/// Serves connections until the server drains; then those that were already waiting.
+/// Serves connections until no more are to be expected: the server drains, and the last handshake
+/// that had begun before is over.
 pub(super) async fn receive<A: App>(home: Rc<Loop<A>>, mut inbox: mpsc::Receiver<Shaken>) {
-    let mut told = home.told.clone();
-    loop {
-        let shaken = tokio::select! {
-            biased;
-            _ = told.wait_for(|phase| *phase != Phase::Serving) => break,
-            shaken = inbox.recv() => shaken,
-        };
-        match shaken {
-            Some(shaken) => take_over(&home, shaken),
-            None => return,
-        }
-    }
-    inbox.close();
     while let Some(shaken) = inbox.recv().await {
         take_over(&home, shaken);
     }

@@ -1,12 +1,16 @@
 use std::cell::{Cell, RefCell};
+use std::future::poll_fn;
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::task::Poll;
 
 use quinn::crypto::rustls::HandshakeData;
 use quinn::{Connecting, Connection, Endpoint, Incoming};
 use rustls::pki_types::CertificateDer;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::mpsc::error::TrySendError;
+use tokio::sync::{Notify, mpsc, watch};
 use tokio::task::yield_now;
 use tokio::time::timeout;
 
@@ -33,10 +37,13 @@ pub(super) struct Accepting {
     config: RefCell<Config>,
     settings: Arc<Settings>,
     balance: Arc<Balance>,
-    inboxes: Vec<mpsc::Sender<Shaken>>,
+    /// Those of the loops, by index; none once no connection is to be expected any more.
+    inboxes: RefCell<Vec<mpsc::Sender<Shaken>>>,
     told: watch::Receiver<Phase>,
     /// Handshakes under way, in all and by address.
     under_way: Cell<usize>,
+    /// The last of them has ended.
+    settled: Notify,
     places: Arc<Places>,
 }
 
@@ -54,9 +61,10 @@ impl Accepting {
             config: RefCell::new(endpoints.config),
             settings: endpoints.settings,
             balance: endpoints.balance,
-            inboxes: endpoints.inboxes,
+            inboxes: RefCell::new(endpoints.inboxes),
             told: endpoints.told,
             under_way: Cell::new(0),
+            settled: Notify::new(),
         }
     }
 
@@ -69,14 +77,30 @@ impl Accepting {
         }
     }
 
+    /// Takes what these endpoints had read before the server drained, and gives the loops the
+    /// connections whose handshakes are under way: nobody else will have them.
+    pub(super) async fn finish(self: &Rc<Self>, endpoints: impl Iterator<Item = &Endpoint>) {
+        for endpoint in endpoints {
+            while let Some(incoming) = waiting(endpoint).await {
+                self.consider(incoming, endpoint);
+                yield_now().await;
+            }
+        }
+        while self.under_way.get() > 0 {
+            self.settled.notified().await;
+        }
+        self.inboxes.borrow_mut().clear();
+    }
+
     /// Begins a handshake, if there is room for one. Who is refused knows at once, and comes by
     /// TCP, where those that are too many wait.
     fn consider(self: &Rc<Self>, incoming: Incoming, endpoint: &Endpoint) {
         match *self.told.borrow() {
             Phase::Serving => {}
-            // Its client says so again, and the next version hears it.
-            Phase::HandingOver => return incoming.ignore(),
-            Phase::Draining | Phase::Ending => return incoming.refuse(),
+            // It came before the exchange, or responds to a Retry from before: no other version
+            // knows of it. What comes when all of these are served is a stranger's.
+            Phase::HandingOver if !self.inboxes.borrow().is_empty() => {}
+            Phase::HandingOver | Phase::Draining | Phase::Ending => return incoming.refuse(),
         }
         if self.balance.is_full() {
             self.balance.want_room_of_all();
@@ -115,10 +139,13 @@ impl Accepting {
         let chosen = self.balance.choose(0, true);
         // Counted first, as a connection that one loop passes on to another is.
         self.balance.add(chosen);
-        if let Err(refused) = self.inboxes[chosen].try_send(shaken) {
+        let refused = match self.inboxes.borrow().get(chosen) {
+            Some(inbox) => inbox.try_send(shaken).err().map(TrySendError::into_inner),
+            None => Some(shaken),
+        };
+        if let Some(Shaken { connection, .. }) = refused {
             self.balance.remove(chosen);
             count_declined("loop_lag");
-            let connection = refused.into_inner().connection;
             connection.close(EXCESSIVE_LOAD.into(), b"no loop takes it");
         }
     }
@@ -151,7 +178,20 @@ impl Drop for Handshake {
     fn drop(&mut self) {
         let under_way = &self.accepting.under_way;
         under_way.set(under_way.get() - 1);
+        if under_way.get() == 0 {
+            self.accepting.settled.notify_one();
+        }
     }
+}
+
+/// Returns a connection that an endpoint has read of already, if there is one.
+async fn waiting(endpoint: &Endpoint) -> Option<Incoming> {
+    let mut accepting = pin!(endpoint.accept());
+    poll_fn(|cx| match accepting.as_mut().poll(cx) {
+        Poll::Ready(incoming) => Poll::Ready(incoming),
+        Poll::Pending => Poll::Ready(None),
+    })
+    .await
 }
 
 /// Refuses a connection, and counts it.

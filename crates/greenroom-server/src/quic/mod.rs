@@ -8,10 +8,14 @@
 
 mod accepting;
 mod config;
+mod message;
+mod routes;
+mod socket;
+mod sockets;
 
 use std::future::pending;
 use std::io;
-use std::net::{SocketAddr, UdpSocket};
+use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::thread;
@@ -22,16 +26,19 @@ use quinn::{Endpoint, EndpointConfig, TokioRuntime};
 use tokio::runtime::{Builder as Runtime, LocalOptions};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 
 use crate::drain::Phase;
 use crate::event_loop::Balance;
-use crate::listen::{self, Listener, Security};
+use crate::listen::{Listener, Security};
 use crate::settings::Settings;
-use crate::upgrade::{Handed, Kind, Named, Part, Upgrades};
+use crate::upgrade::{Handed, Part, Upgrades};
 use crate::{Address, ConnectionInfo, Error};
 use accepting::Accepting;
 pub(crate) use config::{Config, INPUT_BYTES_MAX, PROTOCOL, STREAM_BYTES_MAX};
+use socket::Socket;
+pub(crate) use sockets::listen;
+use sockets::{Bound, Next};
 
 /// Time that clients have to take the news of the end of their connections.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
@@ -39,8 +46,6 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 const ALTERNATIVE_SECONDS: u32 = 86_400;
 /// Ports that are tried where the system chooses one.
 const PORTS_TRIED: usize = 16;
-/// The interval in which is looked whether connections are open, once the next version serves.
-const LOOK: Duration = Duration::from_millis(20);
 /// Connections that wait in a loop's inbox.
 const INBOX_MAX: usize = 1_024;
 
@@ -54,7 +59,7 @@ pub(crate) struct Shaken {
 /// The sockets of a server for HTTP/3, bound to the addresses of its listeners with TLS.
 #[derive(Debug)]
 pub(crate) struct Quic {
-    sockets: Vec<UdpSocket>,
+    sockets: Vec<Bound>,
     config: Config,
 }
 
@@ -81,11 +86,14 @@ impl Quic {
         let config = Config::new(tls, &settings.limits)?;
         let alternative = format!("h3=\":{}\"; ma={ALTERNATIVE_SECONDS}", first.port());
         settings.alternative = HeaderValue::from_str(&alternative).ok();
-        let mut sockets = Vec::new();
+        let mut bound_udp = Vec::new();
         for address in addresses {
-            sockets.push(socket(address, &mut upgrades)?);
+            bound_udp.push(sockets::socket(address, tls, &mut upgrades)?);
         }
-        Ok(Some(Self { sockets, config }))
+        Ok(Some(Self {
+            sockets: bound_udp,
+            config,
+        }))
     }
 
     /// Returns the endpoints, and the inbox of each loop.
@@ -111,69 +119,9 @@ impl Quic {
     }
 }
 
-/// Binds the listeners of an address. Where the system chooses the port, it is one that is free for
-/// UDP, too, if HTTP/3 is served.
-pub(crate) fn listen(
-    address: &Address,
-    loops: usize,
-    settings: &Settings,
-) -> Result<Vec<Listener>, Error> {
-    let backlog = settings.limits.backlog;
-    let mut bound = listen::bind(address, loops, backlog)?;
-    for _ in 1..PORTS_TRIED {
-        if !settings.http3 || is_usable(address, &bound) {
-            break;
-        }
-        bound = listen::bind(address, loops, backlog)?;
-    }
-    Ok(bound)
-}
-
-fn is_usable(asked: &Address, bound: &[Listener]) -> bool {
-    match (asked, bound.first().map(|listener| &listener.address)) {
-        (Address::Tcp(asked), Some(Address::Tcp(address))) if asked.port() == 0 => {
-            UdpSocket::bind(address).is_ok()
-        }
-        _ => true,
-    }
-}
-
-/// Returns the socket of an address: that of the version before, or a new one. It goes over to the
-/// next version.
-fn socket(
-    address: SocketAddr,
-    upgrades: &mut Option<(&Upgrades, &mut Vec<Arc<Handed>>)>,
-) -> Result<UdpSocket, Error> {
-    let Some((upgrades, handed)) = upgrades else {
-        return bind(address);
-    };
-    let named = Address::from(address);
-    let socket = match upgrades.take_udp(&named) {
-        Some(socket) => UdpSocket::from(socket),
-        None => bind(address)?,
-    };
-    let over = upgrades.hand_over(Kind::Udp, Named::only(named.to_string()), &socket);
-    handed.push(over.map_err(|source| Error::BindUdp {
-        address: named,
-        source,
-    })?);
-    Ok(socket)
-}
-
-fn bind(address: SocketAddr) -> Result<UdpSocket, Error> {
-    let bound = UdpSocket::bind(address).and_then(|socket| {
-        socket.set_nonblocking(true)?;
-        Ok(socket)
-    });
-    bound.map_err(|source| Error::BindUdp {
-        address: address.into(),
-        source,
-    })
-}
-
 /// The endpoints of a server, and what they need to know of its loops.
 pub(crate) struct Endpoints {
-    sockets: Vec<UdpSocket>,
+    sockets: Vec<Bound>,
     config: Config,
     settings: Arc<Settings>,
     balance: Arc<Balance>,
@@ -236,62 +184,111 @@ impl Endpoints {
         }
     }
 
-    async fn serve(mut self, ending: oneshot::Receiver<()>) {
-        let part = self.part.take();
-        if let Some(part) = &part {
-            // Until then the version before reads the datagrams, those of its connections.
-            let mut told = self.told.clone();
-            tokio::select! {
-                () = part.released() => {}
-                _ = told.wait_for(|phase| *phase != Phase::Serving) => {}
-            }
-        }
+    /// Waits until the version before has left the datagrams; `false` if the server drains before.
+    async fn may_read(&self, part: &Part) -> bool {
         let mut told = self.told.clone();
-        let config = self.config.current();
-        let opened = self.sockets.drain(..).map(|socket| {
-            let server = Some((*config).clone());
-            let runtime = Arc::new(TokioRuntime);
-            Endpoint::new(EndpointConfig::default(), server, socket, runtime)
-        });
-        let opened: io::Result<Vec<_>> = opened.collect();
-        let endpoints = match opened {
-            Ok(endpoints) => endpoints,
+        tokio::select! {
+            biased;
+            () = part.released() => true,
+            _ = told.wait_for(|phase| *phase != Phase::Serving) => false,
+        }
+    }
+
+    async fn serve(mut self, mut ending: oneshot::Receiver<()>) {
+        let part = self.part.take();
+        let is_taken_over = self.sockets.iter().any(|socket| socket.is_taken_over);
+        if let Some(part) = part.as_deref().filter(|_| is_taken_over)
+            && !self.may_read(part).await
+        {
+            // No connection has come, and none will.
+            drop(self);
+            tokio::select! {
+                () = part.released() => part.release(),
+                _ = ending => {}
+            }
+            return;
+        }
+        let sockets = std::mem::take(&mut self.sockets);
+        let server = self.config.current();
+        let opened: io::Result<Vec<_>> = sockets
+            .into_iter()
+            .map(|bound| Opened::new(bound, &server))
+            .collect();
+        let opened = match opened {
+            Ok(opened) => opened,
             Err(error) => return tracing::error!(%error, "cannot serve HTTP/3"),
         };
+        let told = self.told.clone();
         let accepting = Rc::new(Accepting::new(self));
         let mut serving = JoinSet::new();
-        for endpoint in &endpoints {
-            serving.spawn_local(Rc::clone(&accepting).serve(endpoint.clone()));
+        for each in &opened {
+            serving.spawn_local(Rc::clone(&accepting).serve(each.endpoint.clone()));
         }
         tokio::select! {
+            biased;
             // It is never sent, but dropped.
-            _ = ending => {}
-            () = handed_over(&mut told, &endpoints) => {}
+            _ = &mut ending => {}
+            () = leave(told, &opened, part.as_deref(), &accepting) => {}
         }
         let idle = async {
-            for endpoint in &endpoints {
+            for Opened { endpoint, .. } in &opened {
                 endpoint.close(0_u32.into(), b"");
                 endpoint.wait_idle().await;
             }
         };
         let _elapsed = timeout(CLOSE_TIMEOUT, idle).await;
-        if let Some(part) = part {
-            // No datagram is read here any more.
-            serving.shutdown().await;
-            drop(endpoints);
-            part.release();
-        }
     }
 }
 
-/// Completes when the next version serves and no connection is open here.
-async fn handed_over(told: &mut watch::Receiver<Phase>, endpoints: &[Endpoint]) {
-    let handing = told.wait_for(|phase| *phase == Phase::HandingOver).await;
-    if handing.is_err() {
-        return pending().await;
+/// An endpoint that runs.
+struct Opened {
+    endpoint: Endpoint,
+    socket: Arc<Socket>,
+    next: Option<Next>,
+}
+
+impl Opened {
+    fn new(bound: Bound, server: &quinn::ServerConfig) -> io::Result<Self> {
+        let (socket, key, next) = bound.open()?;
+        let socket = Arc::new(socket);
+        let mut config = EndpointConfig::default();
+        config.cid_generator(move || Box::new(key.generator()));
+        let endpoint = Endpoint::new_with_abstract_socket(
+            config,
+            Some(server.clone()),
+            Arc::<Socket>::clone(&socket),
+            Arc::new(TokioRuntime),
+        )?;
+        Ok(Self {
+            endpoint,
+            socket,
+            next,
+        })
     }
-    drop(handing);
-    while endpoints.iter().any(|each| each.open_connections() > 0) {
-        sleep(LOOK).await;
+}
+
+/// Leaves, once the server drains: the datagrams to the next version, if there is one, and no new
+/// connections to the loops. Does not complete.
+async fn leave(
+    mut told: watch::Receiver<Phase>,
+    opened: &[Opened],
+    part: Option<&Part>,
+    accepting: &Rc<Accepting>,
+) {
+    // Not kept: it is a lock of whoever tells.
+    drop(told.wait_for(|phase| *phase != Phase::Serving).await);
+    // Whether there is a next version the sockets know: a signal may have come behind it.
+    if let Some(part) = part {
+        let mut are_left = true;
+        for Opened { socket, next, .. } in opened {
+            are_left &= next.as_ref().is_none_or(|next| next.take_over(socket));
+        }
+        if are_left {
+            part.release();
+        }
     }
+    accepting
+        .finish(opened.iter().map(|each| &each.endpoint))
+        .await;
+    pending::<()>().await;
 }

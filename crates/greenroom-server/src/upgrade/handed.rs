@@ -20,6 +20,9 @@ pub(crate) enum Kind {
     /// Bound for UDP, beside one that was bound.
     #[cfg(feature = "http3")]
     Udp,
+    /// A way to a version that drains, for the datagrams of its connections.
+    #[cfg(feature = "http3")]
+    Forward,
     /// A file that is kept open.
     File,
 }
@@ -30,6 +33,8 @@ const KINDS: &[(Kind, &str)] = &[
     (Kind::PassedProxied, "passed-proxied"),
     #[cfg(feature = "http3")]
     (Kind::Udp, "udp"),
+    #[cfg(feature = "http3")]
+    (Kind::Forward, "forward"),
     (Kind::File, "file"),
 ];
 
@@ -122,6 +127,17 @@ impl Handed {
         }))
     }
 
+    /// Returns one that goes over to nobody.
+    #[cfg(all(test, feature = "http3"))]
+    pub(crate) fn of_nobody(socket: impl AsFd) -> Arc<Self> {
+        let label = Label {
+            part: "main".to_owned(),
+            kind: Kind::Forward,
+            named: Named::only(String::new()),
+        };
+        Self::new(label, socket).expect("a descriptor")
+    }
+
     /// Returns one more descriptor; `None` if the socket is closed.
     pub(super) fn duplicate(&self) -> Option<io::Result<OwnedFd>> {
         self.socket.lock().as_ref().map(OwnedFd::try_clone)
@@ -136,6 +152,15 @@ impl Handed {
             self.label.kind,
             Kind::Bound | Kind::Passed | Kind::PassedProxied
         )
+    }
+
+    /// Returns `true` for what a user named: its fate is worth a line in the log.
+    pub(super) fn is_named(&self) -> bool {
+        match self.label.kind {
+            #[cfg(feature = "http3")]
+            Kind::Forward => false,
+            _ => true,
+        }
     }
 
     pub(super) fn set_taken(&self) {

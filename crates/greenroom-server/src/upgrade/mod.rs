@@ -12,6 +12,7 @@
 //! < ready …            all is loaded, all loops could accept; and which sockets are of no use
 //! > go                 the first one starts no new upgrade and kills nobody from now on
 //! < serving            the process number is written down, the loops accept; the first one drains
+//! > datagrams          the first one does not read its UDP sockets any more (with HTTP/3)
 //! < failed …           instead of any of the above: the reason
 //! ```
 //!
@@ -68,6 +69,9 @@ const LOOK: Duration = Duration::from_millis(2);
 /// The variable in which Perl's `start_server` passes listening sockets on.
 pub(crate) const STARTER: &str = "SERVER_STARTER_PORT";
 
+/// The message by which a version leaves its UDP sockets to the next one.
+const DATAGRAMS: &str = "datagrams";
+
 /// The server of a process that is no admin server.
 const MAIN: &str = "main";
 
@@ -99,10 +103,12 @@ pub(super) struct Shared {
     thread: Mutex<Option<JoinHandle<()>>>,
     /// Connections may be accepted.
     opened: watch::Sender<bool>,
-    /// The version before has no use for its UDP sockets any more.
+    /// The version before does not read its UDP sockets any more.
     released: watch::Sender<bool>,
-    /// The channel to the next version, which sees it closed when this one has no use for its UDP
-    /// sockets any more.
+    /// Servers of this process that read UDP sockets.
+    #[cfg(feature = "http3")]
+    readers: AtomicUsize,
+    /// The channel to the next version, which sees it closed when this one has ended.
     successor: Mutex<Option<Channel>>,
     store: Store,
     history: History,
@@ -145,6 +151,8 @@ impl Upgrades {
             thread: Mutex::default(),
             opened,
             released,
+            #[cfg(feature = "http3")]
+            readers: AtomicUsize::new(0),
             successor: Mutex::default(),
             store: Store::default(),
             history,
@@ -303,6 +311,15 @@ impl Upgrades {
         self.take_exactly(Kind::Udp, &named).pop()
     }
 
+    /// Takes the ways to the versions that drain and read of this address: each with the key of
+    /// its connection ids.
+    #[cfg(feature = "http3")]
+    pub(crate) fn take_routes(&self, address: &str) -> Vec<(String, OwnedFd)> {
+        let mut predecessor = self.shared.predecessor.lock();
+        let taken = predecessor.as_mut();
+        taken.map_or_else(Vec::new, |each| each.take_routes(self.part, address))
+    }
+
     fn take_exactly(&self, kind: Kind, named: &Named) -> Vec<OwnedFd> {
         let mut predecessor = self.shared.predecessor.lock();
         let taken = predecessor.as_mut();
@@ -345,6 +362,10 @@ impl Upgrades {
             loops_missing: AtomicUsize::new(loops),
             turns: (0..loops).map(|_| AtomicU64::new(0)).collect(),
         });
+        #[cfg(feature = "http3")]
+        if part.sockets.iter().any(|each| each.label.kind == Kind::Udp) {
+            self.shared.readers.fetch_add(1, Ordering::Relaxed);
+        }
         self.shared.parts.lock().push(Arc::downgrade(&part));
         part
     }
@@ -403,7 +424,7 @@ impl Part {
         }
     }
 
-    /// Completes when the version before has no use for its UDP sockets any more.
+    /// Completes when the version before does not read its UDP sockets any more.
     #[cfg(feature = "http3")]
     pub(crate) async fn released(&self) {
         let mut released = self.shared.released.subscribe();
@@ -411,10 +432,17 @@ impl Part {
         let _released = released.wait_for(|is_released| *is_released).await;
     }
 
-    /// Leaves the UDP sockets to the next version.
+    /// Tells the next version that it may read the UDP sockets, once no server of this process
+    /// does. To be called once.
     #[cfg(feature = "http3")]
     pub(crate) fn release(&self) {
-        self.shared.successor.lock().take();
+        if self.shared.readers.fetch_sub(1, Ordering::AcqRel) > 1 {
+            return;
+        }
+        if let Some(successor) = &*self.shared.successor.lock() {
+            // If it has ended, nobody waits.
+            let _told = successor.send(DATAGRAMS, &[]);
+        }
     }
 
     /// Tells the version before that this process does not take over.
@@ -548,7 +576,11 @@ impl Shared {
         self.opened.send_replace(true);
         tracing::info!(from = pid, "took over; the version before drains");
         manager::serves(self);
-        predecessor.serves();
+        predecessor.serves(|message| {
+            if message == DATAGRAMS {
+                self.released.send_replace(true);
+            }
+        });
         tracing::debug!(pid, "the version before has left all its sockets");
         self.released.send_replace(true);
         // The manager hears this process, now that it is the service.

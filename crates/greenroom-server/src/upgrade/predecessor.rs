@@ -120,6 +120,20 @@ impl Predecessor {
         first.map_or_else(Vec::new, |label| self.take(&label))
     }
 
+    /// Takes the ways to versions that drain, of this address: each with the text behind it.
+    #[cfg(feature = "http3")]
+    pub(super) fn take_routes(&mut self, part: &str, address: &str) -> Vec<(String, OwnedFd)> {
+        let routes = self.handed.iter_mut().filter_map(|(label, socket)| {
+            let label = label.as_ref()?;
+            let (of_address, key) = label.named.asked.split_once(' ')?;
+            let is_meant =
+                label.part == part && label.kind == Kind::Forward && of_address == address;
+            is_meant.then_some(())?;
+            Some((key.to_owned(), socket.take()?))
+        });
+        routes.collect()
+    }
+
     /// Takes the sockets that the starter of the first version had passed on; `true` for those
     /// where proxies announce their clients.
     pub(super) fn take_passed(&mut self, part: &str) -> Vec<(OwnedFd, bool)> {
@@ -157,11 +171,16 @@ impl Predecessor {
         }
     }
 
-    /// Tells it that this process serves, and waits until it has left all its sockets, or ended.
-    pub(super) fn serves(self) {
+    /// Tells it that this process serves, and waits until it has ended; `heard` is called with what
+    /// it says meanwhile.
+    pub(super) fn serves(self, heard: impl Fn(&str)) {
         // If it has ended meanwhile, this one serves all the more.
         let _told = self.channel.send("serving", &[]);
-        while self.channel.receive(Instant::now() + LOOK).is_ok() {}
+        while let Ok(message) = self.channel.receive(Instant::now() + LOOK) {
+            if let Some(message) = message {
+                heard(&message.text);
+            }
+        }
     }
 }
 

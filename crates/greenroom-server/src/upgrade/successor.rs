@@ -115,13 +115,13 @@ impl Successor {
         // It may have accepted connections from here on.
         self.await_message(|| true, SERVING_TIMEOUT, "serving")?;
         for (index, handed) in self.handed.iter().enumerate() {
-            if left.contains(&index) {
+            if !left.contains(&index) {
+                handed.set_taken();
+            } else if handed.is_named() {
                 tracing::info!(
                     socket = handed.label.named.asked,
                     "the next version has no use for it; what waits there is served by this one"
                 );
-            } else {
-                handed.set_taken();
             }
         }
         Ok(())

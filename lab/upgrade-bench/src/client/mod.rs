@@ -4,6 +4,7 @@ mod connection;
 mod exchange;
 mod http1;
 mod http2;
+mod http3;
 mod transfer;
 mod websocket;
 
@@ -44,6 +45,8 @@ pub(crate) enum Kind {
     Post,
     Tls,
     Http2,
+    Http3,
+    Http3Downloads,
     Websocket,
     Uploads,
     Downloads,
@@ -66,6 +69,7 @@ struct Load {
     target: Target,
     http1: Arc<ClientConfig>,
     http2: Arc<ClientConfig>,
+    http3: Arc<ClientConfig>,
     ends: watch::Receiver<bool>,
     begin: Instant,
     transfer: Duration,
@@ -97,6 +101,8 @@ impl Kind {
             Self::Post => "POST",
             Self::Tls => "TLS",
             Self::Http2 => "HTTP/2",
+            Self::Http3 => "HTTP/3",
+            Self::Http3Downloads => "HTTP/3 downloads",
             Self::Websocket => "WebSocket",
             Self::Uploads => "uploads",
             Self::Downloads => "downloads",
@@ -110,8 +116,8 @@ impl Kind {
             Self::KeepAlive => 12,
             Self::Seldom => 24,
             Self::Tls | Self::Websocket => 6,
-            Self::Close | Self::Post | Self::Http2 | Self::Psgi => 4,
-            Self::Uploads | Self::Downloads => 3,
+            Self::Close | Self::Post | Self::Http2 | Self::Http3 | Self::Psgi => 4,
+            Self::Uploads | Self::Downloads | Self::Http3Downloads => 3,
         }
     }
 
@@ -120,6 +126,9 @@ impl Kind {
         let delay = [0.0, 1.0 / 3.0, 2.0 / 3.0][index % 3];
         match self {
             Self::Http2 => http2::run(load).await,
+            // Every second one has a connection for each request.
+            Self::Http3 => http3::run(load, index.is_multiple_of(2)).await,
+            Self::Http3Downloads => http3::download(load, delay).await,
             Self::Websocket => websocket::run(load).await,
             Self::Uploads => transfer::run(load, Direction::Up, delay).await,
             Self::Downloads => transfer::run(load, Direction::Down, delay).await,
@@ -226,6 +235,7 @@ impl Clients {
             target,
             http1: tls_of("http/1.1")?,
             http2: tls_of("h2")?,
+            http3: tls_of("h3")?,
             ends,
             begin: Instant::now(),
             transfer,

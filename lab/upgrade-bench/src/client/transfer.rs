@@ -4,7 +4,7 @@ use std::io::{self, ErrorKind};
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval, timeout};
 
 use super::Load;
 use super::connection::Stream;
@@ -15,10 +15,10 @@ const TICK: Duration = Duration::from_millis(250);
 /// An upload is 64 kB a second: of 30 s, just below the 2 MiB that Greenroom takes by default.
 const UPLOADED_A_TICK: usize = 16_000;
 /// A download is 1 MB a second: of 30 s, far more than the system's buffers hold.
-const DOWNLOADED_A_TICK: usize = 250_000;
+pub(super) const DOWNLOADED_A_TICK: usize = 250_000;
 const RECEIVE_BYTES: u32 = 64 * 1024;
 /// A transfer may take this much longer than planned.
-const GRACE: Duration = Duration::from_secs(30);
+pub(super) const GRACE: Duration = Duration::from_secs(30);
 const LINE: &[u8] = b"abcdefghijklmnopqrstuvwxyz\n";
 
 #[derive(Clone, Copy, Debug)]
@@ -50,8 +50,37 @@ pub(crate) async fn run(load: Load, direction: Direction, delay: f64) -> Counts 
     counts
 }
 
-fn ticks(load: &Load) -> usize {
+pub(super) fn ticks(load: &Load) -> usize {
     usize::try_from(load.transfer.as_millis() / TICK.as_millis()).unwrap_or(1)
+}
+
+/// The pace of a download.
+pub(super) struct Pace {
+    tick: Interval,
+    number: usize,
+    last: usize,
+}
+
+impl Pace {
+    pub(super) fn new(load: &Load) -> Self {
+        let mut tick = interval(TICK);
+        tick.set_missed_tick_behavior(MissedTickBehavior::Burst);
+        Self {
+            tick,
+            number: 0,
+            last: ticks(load),
+        }
+    }
+
+    /// Waits for the next tick: as many bytes are read until then; `None` after the last one.
+    pub(super) async fn next(&mut self) -> Option<usize> {
+        if self.number == self.last {
+            return None;
+        }
+        self.tick.tick().await;
+        self.number += 1;
+        Some(self.number * DOWNLOADED_A_TICK)
+    }
 }
 
 async fn upload(load: &Load) -> Result<(), Failed> {
@@ -105,11 +134,9 @@ async fn download(load: &Load) -> Result<(), Failed> {
     let begin = Instant::now();
     let mut read = 0;
     check(&head.rest, &mut read).map_err(|error| Failed::of(&error, "reading"))?;
-    let mut tick = interval(TICK);
-    tick.set_missed_tick_behavior(MissedTickBehavior::Burst);
-    for number in 1..=ticks(load) {
-        tick.tick().await;
-        let outcome = read_up_to(&mut stream, number * DOWNLOADED_A_TICK, &mut read).await;
+    let mut pace = Pace::new(load);
+    while let Some(until) = pace.next().await {
+        let outcome = read_up_to(&mut stream, until, &mut read).await;
         outcome.map_err(|error| {
             let seconds = begin.elapsed().as_secs_f64();
             Failed::of(
@@ -136,7 +163,7 @@ async fn read_up_to(stream: &mut Stream, length: usize, read: &mut usize) -> io:
 
 /// Compares bytes with those that belong there: the alphabet, again and again from the start of
 /// each 64 KiB.
-fn check(bytes: &[u8], read: &mut usize) -> io::Result<()> {
+pub(super) fn check(bytes: &[u8], read: &mut usize) -> io::Result<()> {
     for byte in bytes {
         if *byte != LINE[*read % super::CHUNK_BYTES % LINE.len()] {
             let text = format!("another byte than expected at {read}");

@@ -56,7 +56,7 @@ fn text(place: &Place, admin: SocketAddr) -> String {
     let directory = place.directory.path().display();
     let bind = plain.ip();
     format!(
-        "{{\n\tadmin {admin}\n\tauto_https off\n\tservers {{\n\t\tprotocols h1 h2\n\t}}\n}}\n\
+        "{{\n\tadmin {admin}\n\tauto_https off\n\tservers {{\n\t\tprotocols h1 h2 h3\n\t}}\n}}\n\
          http://{plain} {{\n\tbind {bind}\n\treverse_proxy {upstream}\n}}\n\
          https://{tls} {{\n\tbind {bind}\n\ttls {directory}/certificate.pem {directory}/key.pem\n\
          \treverse_proxy {upstream}\n}}\n"

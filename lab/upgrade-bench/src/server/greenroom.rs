@@ -149,7 +149,7 @@ fn arguments(place: &Place, served: Application, pid: &Path) -> anyhow::Result<V
     arguments.extend(["--listen", &tls, "--listen-plain", &plain].map(Into::into));
     arguments.extend(["--cert".into(), place.certificate().into()]);
     arguments.extend(["--key".into(), place.key().into()]);
-    arguments.extend(["--pid".into(), pid.into()]);
+    arguments.extend(["--http3".into(), "--pid".into(), pid.into()]);
     // The default is as long as the transfers: one that began just before would be aborted.
     arguments.extend(["--no-access-log", "--drain-deadline", "60s"].map(Into::into));
     // A version that hangs is given up after this time.

@@ -106,9 +106,11 @@ impl Contestant {
             self,
             Self::Starman | Self::GreenroomStarted | Self::GreenroomSites | Self::GreenroomPsgi
         );
+        let has_http3 = speaks_tls && !matches!(self.program(), "nginx" | "haproxy");
         let has_websockets = speaks_tls && self != Self::GreenroomPsgi;
         match kind {
             Kind::Tls | Kind::Http2 => speaks_tls,
+            Kind::Http3 | Kind::Http3Downloads => has_http3,
             Kind::Websocket => has_websockets,
             Kind::Psgi => has_psgi,
             _ => true,

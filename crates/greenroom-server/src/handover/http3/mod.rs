@@ -232,13 +232,16 @@ impl<'a, A: App> Watch<'a, A> {
         let idle_since = self.streams.idle_since();
         let is_drained = self.home.phase() != Phase::Serving;
         let leaves = match self.leaving {
-            Leaving::No if is_drained && self.streams.has_begun() => {
+            Leaving::No if is_drained => {
                 self.leaving = Leaving::Soon(now);
-                return Some(self.home.settings.limits.streams_max as usize + 1);
+                // h3 counts from the last stream that came. Without one it could only say that
+                // none will be served, and the first request may be on its way.
+                let has_begun = self.streams.has_begun();
+                return has_begun.then_some(self.home.settings.limits.streams_max as usize + 1);
             }
             Leaving::No => {
                 let is_evicted = notice.evicted && idle_since.is_some();
-                is_drained || is_evicted || self.idle_due(idle_since) <= now
+                is_evicted || self.idle_due(idle_since) <= now
             }
             Leaving::Soon(_) => self.leave_due(idle_since) <= now,
             Leaving::Now(_) => false,

@@ -111,6 +111,10 @@ pub const METRICS: &[Metric] = &[
         "Connections and requests declined before any handler, for a limit: address_connections, \
          address_requests, memory, handshakes, connections, loop_lag",
     ),
+    counter(
+        "greenroom_quic_forwarded_total", &["outcome"],
+        "Datagrams of HTTP/3 for a version that drains: sent to it, or dropped for want of room",
+    ),
     counter("greenroom_route_moves_total", ROUTE, "Moves of the route between loop and stage"),
     counter("greenroom_route_stalls_total", ROUTE, "Times that the route held up a loop"),
     counter(
