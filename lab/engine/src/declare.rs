@@ -103,6 +103,8 @@ pub(crate) struct Case {
     #[serde(default)]
     pub(crate) contestants: Vec<String>,
     pub(crate) rounds: Option<u32>,
+    /// The value of `{seconds}` in this case.
+    pub(crate) seconds: Option<f64>,
     pub(crate) load_cores: Option<String>,
     /// Names of parameters and their values.
     #[serde(default)]
@@ -128,6 +130,9 @@ pub(crate) struct Step {
     pub(crate) loads: Vec<Load>,
     /// A signal to the server in the midst of them; it may end by it.
     pub(crate) signal: Option<SignalAt>,
+    /// True if its loads end the server.
+    #[serde(default)]
+    pub(crate) ends_server: bool,
 }
 
 /// A signal, and its time from the step's begin.
@@ -144,8 +149,13 @@ pub(crate) struct SignalAt {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Load {
     pub(crate) name: String,
+    /// The contestants that it is made for; all by default.
+    #[serde(default)]
+    pub(crate) only: Vec<String>,
     /// The arguments of ab.
     pub(crate) ab: Option<String>,
+    /// The arguments of `greenroom bench`, the contestant's `{greenroom}`.
+    pub(crate) bench: Option<String>,
     /// A program whose last line is one JSON object of numbers.
     pub(crate) command: Option<String>,
     /// The path of requests at the contestant.
@@ -200,7 +210,7 @@ pub(crate) struct Column {
     pub(crate) printed: BTreeMap<String, String>,
 }
 
-/// A bound of a figure's median.
+/// A bound of a figure's median, or of its worst round.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Goal {
@@ -210,6 +220,9 @@ pub(crate) struct Goal {
     pub(crate) at_least: Option<f64>,
     /// The contestant of which it must be a multiple.
     pub(crate) beside: Option<String>,
+    /// Judges the worst round instead of the median.
+    #[serde(default)]
+    pub(crate) worst: bool,
     /// The parameters at which it is judged; all by default.
     #[serde(default, rename = "where")]
     pub(crate) only: BTreeMap<String, f64>,
@@ -258,7 +271,9 @@ impl Experiment {
                 .columns
                 .iter()
                 .filter_map(|column| column.beside.as_ref());
-            for name in named.chain(beside) {
+            let loads = case.steps.iter().flat_map(|step| &step.loads);
+            let only = loads.flat_map(|load| &load.only);
+            for name in named.chain(beside).chain(only) {
                 ensure!(
                     known(name),
                     "case {:?}: there is no contestant {name:?}",
@@ -266,17 +281,27 @@ impl Experiment {
                 );
             }
             for load in case.steps.iter().flat_map(|step| &step.loads) {
-                let kinds = [&load.ab, &load.command, &load.path, &load.url];
+                let kinds = [&load.ab, &load.bench, &load.command, &load.path, &load.url];
                 let count = kinds.iter().filter(|kind| kind.is_some()).count();
                 ensure!(
                     count == 1,
-                    "case {:?}: load {:?} must have one of `path`, `url`, `ab` and `command`",
+                    "case {:?}: load {:?} must have one of path, url, ab, bench and command",
                     case.name,
                     load.name
                 );
             }
         }
         Ok(())
+    }
+}
+
+impl Step {
+    /// Returns the step with the loads that are made for a contestant.
+    pub(crate) fn of(&self, contestant: &str) -> Self {
+        let mut own = self.clone();
+        own.loads
+            .retain(|load| load.only.is_empty() || load.only.iter().any(|one| one == contestant));
+        own
     }
 }
 

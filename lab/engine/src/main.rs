@@ -22,7 +22,12 @@ use std::process::ExitCode;
 use anyhow::Context;
 use clap::Parser;
 
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
 use crate::declare::Experiment;
+
+/// The descriptors that this program and each that it starts may have, if the system allows it.
+const DESCRIPTORS: u64 = 20_000;
 
 /// Runs experiments that compare servers, and keeps their results
 #[derive(Debug, Parser)]
@@ -51,12 +56,30 @@ pub(crate) struct Args {
 }
 
 fn main() -> ExitCode {
-    match run(&Args::parse()) {
+    let args = Args::parse();
+    allow_descriptors();
+    match run(&args) {
         Ok(code) => code,
         Err(error) => {
             eprintln!("lab: {error:#}");
             ExitCode::FAILURE
         }
+    }
+}
+
+/// Raises the limit of descriptors, where it is lower.
+fn allow_descriptors() {
+    let limit = getrlimit(Resource::Nofile);
+    let wanted = limit
+        .maximum
+        .map_or(DESCRIPTORS, |most| most.min(DESCRIPTORS));
+    if limit.current.is_some_and(|current| current < wanted) {
+        let raised = Rlimit {
+            current: Some(wanted),
+            ..limit
+        };
+        // What then fails for want of descriptors says so.
+        let _ = setrlimit(Resource::Nofile, raised);
     }
 }
 

@@ -22,6 +22,7 @@ const SERVICE_START: Duration = Duration::from_secs(20);
 pub(crate) struct Turn<'a> {
     pub(crate) experiment: &'a Experiment,
     pub(crate) case: &'a Case,
+    pub(crate) name: &'a str,
     pub(crate) contestant: &'a Contestant,
     pub(crate) parameters: &'a BTreeMap<String, f64>,
     /// Placeholders of builds, and `{seconds}`.
@@ -67,12 +68,15 @@ impl Turn<'_> {
         let mut sample = Sample::default();
         let parameters = self.parameters.clone();
         sample.figures.extend(parameters);
-        for step in &self.case.steps {
+        for step in self.case.steps.iter().map(|step| step.of(self.name)) {
             let pid = server.as_ref().map(Server::pid);
             let before = pid.map(State::of).unwrap_or_default();
-            let measured = load::measure(step, &words, &sample.figures, pid, stop)
+            let measured = load::measure(&step, &words, &sample.figures, pid, stop)
                 .with_context(|| output(server.as_ref()))?;
-            if let Some(server) = server.as_mut().filter(|_| step.signal.is_none()) {
+            if let Some(server) = server
+                .as_mut()
+                .filter(|_| step.signal.is_none() && !step.ends_server)
+            {
                 server.check("while it was under load")?;
             }
             sample.figures.extend(measured.figures.clone());
@@ -82,6 +86,9 @@ impl Turn<'_> {
                 sample.figures.extend(named);
             }
             sample.streams.extend(measured.streams);
+            for (name, value) in &sample.figures {
+                words.set(name, value);
+            }
         }
         for (name, expression) in &self.case.derive {
             // Without the figures that it needs, it is not there either: an empty cell.
@@ -205,6 +212,8 @@ fn of_server(measured: &load::Measured, before: State, after: State) -> Vec<(&'s
     if let Some(usage) = measured.usage {
         let cpu = (usage.user + usage.system).as_secs_f64();
         figures.push(("cpu_seconds", cpu));
+        let waited = usage.waited.as_secs_f64() / cpu.max(1e-9);
+        figures.push(("waited_percent", 100.0 * waited));
         figures.push(("rss_mib", load::mebibytes(usage.rss_bytes_max)));
         figures.push(("threads", f64::from(usage.threads_max.max(after.threads))));
         if responses > 0.0 {

@@ -32,7 +32,6 @@ pub(crate) fn experiment(
     let (taking_part, left_out) = prepared(experiment, args, &mut builds);
     let mut words = Words::common();
     builds.name_in(&mut words);
-    words.set("seconds", if args.quick { 1.0 } else { experiment.seconds });
     let versions = taking_part
         .iter()
         .filter_map(|(name, contestant)| Some((name.to_string(), builds.version(contestant)?)));
@@ -51,6 +50,8 @@ pub(crate) fn experiment(
     };
     let mut streams = Streams::default();
     for case in chosen(experiment, args) {
+        let seconds = case.seconds.unwrap_or(experiment.seconds);
+        words.set("seconds", if args.quick { 1.0 } else { seconds });
         for parameters in combinations(case, args.quick) {
             let rounds = rounds(experiment, case, args);
             let bench = Bench {
@@ -186,6 +187,7 @@ impl Bench<'_> {
         let turn = Turn {
             experiment: self.experiment,
             case: self.case,
+            name: &row.contestant,
             contestant: &self.experiment.contestants[&row.contestant],
             parameters: self.parameters,
             words: self.words,

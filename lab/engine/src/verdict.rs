@@ -27,7 +27,11 @@ fn judged(goal: &Goal, outcome: &CaseOutcome) -> Judged {
             .zip(outcome.row(other))
             .and_then(|(row, other)| row.ratio(other, &goal.figure)),
     };
-    let measured = spread.map(|spread| spread.median);
+    let measured = spread.map(|spread| match (goal.worst, goal.at_least) {
+        (false, _) => spread.median,
+        (true, Some(_)) => spread.least,
+        (true, None) => spread.most,
+    });
     Judged {
         goal: goal.clone(),
         measured,
@@ -52,6 +56,9 @@ impl fmt::Display for Judged {
         }
         for (name, value) in &self.goal.only {
             write!(out, ", {name} {value}")?;
+        }
+        if self.goal.worst {
+            write!(out, ", worst round")?;
         }
         for (limit, sign) in [(self.goal.at_most, "<="), (self.goal.at_least, ">=")] {
             if let Some(limit) = limit {
