@@ -47,7 +47,7 @@ struct Counts {
     is_hybrid: bool,
 }
 
-pub(crate) async fn run(options: Options) -> anyhow::Result<Value> {
+pub(crate) async fn run(options: &Options) -> anyhow::Result<Value> {
     let counts = Rc::new(RefCell::new(Counts::default()));
     let until = Instant::now() + Duration::from_secs(options.seconds);
     let (clients, resume) = (options.clients, options.resume);

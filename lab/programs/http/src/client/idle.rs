@@ -39,7 +39,10 @@ pub(crate) async fn run(options: &Options) -> anyhow::Result<Value> {
     let connector = options.tls.then(|| TlsConnector::from(Arc::new(config)));
     let mut held = Vec::new();
     for index in 0..options.connections {
-        let opened = timeout(RESPONSE_TIMEOUT, open(&options.target, &connector, index));
+        let opened = timeout(
+            RESPONSE_TIMEOUT,
+            open(&options.target, connector.as_ref(), index),
+        );
         held.push(opened.await.context("no response in time")??);
     }
     sleep(HOLD).await;
@@ -54,7 +57,7 @@ pub(crate) async fn run(options: &Options) -> anyhow::Result<Value> {
 /// Opens a connection that has its response. Nothing more is sent on it, so its keys are not kept.
 async fn open(
     target: &Target,
-    connector: &Option<TlsConnector>,
+    connector: Option<&TlsConnector>,
     index: u32,
 ) -> anyhow::Result<TcpStream> {
     let mut stream = target.connect(index, SOURCES).await?;

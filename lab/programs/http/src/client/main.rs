@@ -53,7 +53,7 @@ fn main() -> anyhow::Result<()> {
     let told = LocalSet::new().block_on(&runtime, async {
         match client {
             Client::Idle(options) => idle::run(&options).await,
-            Client::Handshakes(options) => handshakes::run(options).await,
+            Client::Handshakes(options) => handshakes::run(&options).await,
             Client::Flood(options) => flood::run(&options).await,
             Client::Posters(options) => posters::run(&options).await,
             Client::Busy(options) => busy::run(&options),

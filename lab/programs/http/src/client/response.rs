@@ -37,8 +37,10 @@ pub(crate) async fn read(source: &mut (impl AsyncRead + Unpin)) -> Result<Head> 
 fn head(input: &[u8]) -> Result<Option<Head>> {
     let mut fields = [httparse::EMPTY_HEADER; FIELDS_MAX];
     let mut head = httparse::Response::new(&mut fields);
-    let httparse::Status::Complete(bytes) = head.parse(input).map_err(|error| invalid(error))?
-    else {
+    let parsed = head
+        .parse(input)
+        .map_err(|error| invalid(&error.to_string()))?;
+    let httparse::Status::Complete(bytes) = parsed else {
         return Ok(None);
     };
     let field = |name: &str| {
@@ -55,8 +57,8 @@ fn head(input: &[u8]) -> Result<Option<Head>> {
     }))
 }
 
-fn invalid(what: impl ToString) -> Error {
-    Error::new(ErrorKind::InvalidData, what.to_string())
+fn invalid(what: &str) -> Error {
+    Error::new(ErrorKind::InvalidData, what)
 }
 
 #[cfg(test)]

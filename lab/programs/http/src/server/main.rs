@@ -46,6 +46,7 @@ enum Kind {
 }
 
 #[derive(Debug, Parser)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 struct Options {
     /// The server
     kind: Kind,
