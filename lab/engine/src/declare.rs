@@ -259,6 +259,11 @@ impl Experiment {
         Ok(experiment)
     }
 
+    /// Returns the names of its contestants.
+    pub(crate) fn names(&self) -> Vec<&str> {
+        self.contestants.keys().map(String::as_str).collect()
+    }
+
     fn validate(&self) -> anyhow::Result<()> {
         for case in &self.cases {
             let known = |name: &String| self.contestants.contains_key(name);

@@ -19,7 +19,7 @@ mod words;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use clap::Parser;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -94,6 +94,13 @@ fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let mut all_went_well = true;
     for (name, path) in chosen(&known, &args.experiments)? {
         let experiment = Experiment::read(path)?;
+        for contestant in &args.contestant {
+            ensure!(
+                experiment.contestants.contains_key(contestant),
+                "{name} has no contestant {contestant:?}, only {}",
+                experiment.names().join(", ")
+            );
+        }
         let (outcome, streams) = run::experiment(name, &experiment, args)?;
         let directory = results(args);
         report::write(&directory, &experiment, &outcome, &streams)?;

@@ -53,6 +53,8 @@ pub(super) fn run(command: &[String], limit: Duration) -> anyhow::Result<Finishe
     let text = || command.join(" ");
     let mut child = Command::new(&command[0])
         .args(&command[1..])
+        // Its error is to be among the last lines.
+        .env("RUST_BACKTRACE", "0")
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
