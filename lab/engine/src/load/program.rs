@@ -253,7 +253,7 @@ mod tests {
 
     #[test]
     fn half_of_a_short_run_may_settle() {
-        let long = |grown: f64| [vec![4.0; 600], vec![8.0; 300], vec![grown; 10], vec![8.0]];
+        let long = |grown: f64| [vec![4.0; 600], vec![8.0; 700], vec![grown; 10], vec![8.0]];
         let growth = |samples: &[f64]| format!("{:?}", growth_mib(samples));
         assert_eq!(growth(&long(8.5).concat()), "Some(0.5)");
         assert_eq!(growth(&long(8.0).concat()), "Some(0.0)");
