@@ -135,18 +135,6 @@ lab: ## List the experiments, or run one: RUN=tutorial, RUN=all QUICK=1 (ARGS: f
 	$(CARGO) run --release --quiet --locked --manifest-path lab/Cargo.toml --package greenroom-lab --bin lab -- \
 		$(RUN) $(if $(QUICK),--quick) $(ARGS)
 
-.PHONY: bench-http
-bench-http: ## Measure against raw epoll, hyper, axum and actix-web (ARGS=--help)
-	$(CARGO) run --release --locked --manifest-path lab/http-bench/Cargo.toml --bin bench-http -- $(ARGS)
-
-.PHONY: bench-edge
-bench-edge: ## Measure TLS beside hyper + tokio-rustls, nginx and Caddy (ARGS=--help)
-	-$(CARGO) xtask peers
-	$(CARGO) run --release --locked --manifest-path lab/http-bench/Cargo.toml --bin bench-http -- --edge $(ARGS)
-
-.PHONY: bench-load
-bench-load: ## Measure the load generator against wrk and ab (ARGS=--help)
-	$(CARGO) run --release --locked --manifest-path lab/load-bench/Cargo.toml --bin bench-load -- $(ARGS)
 
 .PHONY: bench-upgrade
 bench-upgrade: ## Count requests that fail during upgrades, beside nginx, HAProxy, Caddy and Starman (ARGS=--help)

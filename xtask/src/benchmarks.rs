@@ -34,8 +34,13 @@ const KINDS: [(&str, &str); 13] = [
     ("social", "The social network"),
 ];
 
-/// Length of `2026-11-22-`.
-const DATE_BYTES: usize = 11;
+/// Length of `2026-11-22`.
+const DATE_BYTES: usize = 10;
+/// The words after date and time in a report of `make lab`.
+const DATED: &str = " UTC, commit ";
+
+/// Reports by date; of one day that of `make lab`, which has no date in its name, is the newer.
+type Reports<'a> = BTreeMap<(&'a str, bool), (&'a str, &'a str)>;
 
 /// Writes the page of the repository at `root`.
 pub(crate) fn run(root: &Path) -> Result<()> {
@@ -51,59 +56,98 @@ pub(crate) fn run(root: &Path) -> Result<()> {
     fs::write(page, made).with_context(|| format!("cannot write {PAGE}"))
 }
 
-/// The page with its lower part made anew of these reports, by their files' names.
+/// The page with its lower part made anew of these reports, by their files' names: `DATE-KIND.md`,
+/// and `NAME.md` of an experiment, which may be of a known kind, too.
 pub(crate) fn with_reports<'a>(
     page: &str,
     reports: impl Iterator<Item = (&'a str, &'a str)>,
 ) -> Result<String> {
-    let mut kinds: BTreeMap<&str, BTreeMap<&str, &str>> = BTreeMap::new();
+    let mut kinds: BTreeMap<&str, Reports<'_>> = BTreeMap::new();
     for (name, text) in reports {
-        let kind = name
-            .get(DATE_BYTES..)
-            .and_then(|kind| kind.strip_suffix(".md"));
-        match kind {
-            Some(kind) if KINDS.iter().any(|(known, _)| *known == kind) => {
-                kinds.entry(kind).or_default().insert(name, text);
-            }
-            _ => bail!(
-                "{RESULTS}/{name} is of no known kind; name it DATE-KIND.md, and KIND in KINDS"
-            ),
-        }
+        let (kind, date, is_undated) = kind_and_date(name, text)?;
+        let reports = kinds.entry(kind).or_default();
+        reports.insert((date, is_undated), (name, text));
     }
     let Some((written, _)) = page.split_once(GENERATED) else {
         bail!("{PAGE} has no line that begins with `{GENERATED}`");
     };
+    let mut sections = Vec::new();
+    for (kind, title) in KINDS {
+        sections.extend(kinds.remove(kind).map(|reports| (title, reports)));
+    }
+    for reports in kinds.into_values() {
+        let title = reports
+            .values()
+            .next_back()
+            .and_then(|(_, text)| text.lines().next());
+        sections.push((title.unwrap_or_default().trim_start_matches("# "), reports));
+    }
     let mut out = format!("{written}{GENERATED} {RESULTS} by `cargo xtask benchmarks`. -->\n\n");
     out.push_str("## Goals that were missed\n\n");
-    for (kind, title) in KINDS {
-        let newest = kinds.get(kind).and_then(BTreeMap::last_key_value);
-        let lines = newest.map_or("", |(_, text)| text).lines();
-        for missed in lines.filter(|line| line.starts_with("- ") && line.contains(": missed by ")) {
-            let item = format!("- {title}: {}\n", missed[2..].trim_end());
-            out.push_str(&wrapped(&item));
+    for (title, reports) in &sections {
+        let newest = reports.values().next_back();
+        for missed in missed(newest.map_or("", |(_, text)| text)) {
+            out.push_str(&wrapped(&format!("- {title}: {missed}\n")));
         }
     }
     out.push_str("\n## All figures\n");
-    for (kind, title) in KINDS {
-        if let Some(reports) = kinds.get(kind) {
-            out.push_str(&section(title, reports));
-        }
+    for (title, reports) in &sections {
+        out.push_str(&section(title, reports));
     }
     Ok(out)
 }
 
+/// Returns the kind of a report, its date, and whether that is in the text instead of the name.
+fn kind_and_date<'a>(name: &'a str, text: &'a str) -> Result<(&'a str, &'a str, bool)> {
+    let known = |kind: &str| KINDS.iter().any(|(known, _)| *known == kind);
+    let stem = name.strip_suffix(".md").unwrap_or(name);
+    if name.starts_with(|first: char| first.is_ascii_digit()) {
+        return match stem.split_at_checked(DATE_BYTES) {
+            Some((date, kind)) if known(kind.trim_start_matches('-')) => {
+                Ok((kind.trim_start_matches('-'), date, false))
+            }
+            _ => bail!(
+                "{RESULTS}/{name} is of no known kind; name it DATE-KIND.md, and KIND in KINDS"
+            ),
+        };
+    }
+    let dated = text.lines().find(|line| line.contains(DATED));
+    let date = dated.and_then(|line| line.get(..DATE_BYTES));
+    let date = date.with_context(|| format!("{RESULTS}/{name} has no line with `DATE{DATED}…`"))?;
+    Ok((stem, date, true))
+}
+
+/// Returns the goals that a report says were missed; with their cases where it does not name them.
+fn missed(text: &str) -> Vec<String> {
+    let mut case = "";
+    let mut missed = Vec::new();
+    for line in text.lines() {
+        case = line.strip_prefix("## ").unwrap_or(case);
+        let Some(goal) = line.strip_prefix("- ").map(str::trim_end) else {
+            continue;
+        };
+        if goal.contains(": missed by ") {
+            missed.push(goal.to_owned());
+        } else if goal.ends_with(": **missed**") {
+            missed.push(format!("{case}: {goal}"));
+        }
+    }
+    missed
+}
+
 /// The newest report whole, and links to the older ones.
-fn section(title: &str, reports: &BTreeMap<&str, &str>) -> String {
+fn section(title: &str, reports: &Reports<'_>) -> String {
     let mut newest_first = reports.iter().rev();
-    let Some((name, text)) = newest_first.next() else {
+    let Some((key, (name, text))) = newest_first.next() else {
         return String::new();
     };
-    let link = |name: &str| format!("[{}](../{RESULTS}/{name})", &name[..DATE_BYTES - 1]);
-    let mut out = format!("\n### {title}\n\nMeasured {}", link(name));
-    for (name, _) in newest_first {
-        let _ = write!(out, "; before {}", link(name));
+    let link = |(date, _): &(&str, bool), name: &str| format!("[{date}](../{RESULTS}/{name})");
+    let mut out = format!("\n### {title}\n\nMeasured {}", link(key, name));
+    for (key, (name, _)) in newest_first {
+        let _ = write!(out, "; before {}", link(key, name));
     }
     out.push_str(".\n\n");
+    let pictures = format!("]({}-", name.trim_end_matches(".md"));
     let lines = text.lines().skip(1).skip_while(|line| line.is_empty()); // without the title
     let demoted = lines.map(|line| {
         let heading = line.trim_start_matches('#');
@@ -112,10 +156,11 @@ fn section(title: &str, reports: &BTreeMap<&str, &str>) -> String {
         } else {
             ""
         };
-        // Links between reports are seen from the page now.
+        // Links between reports, and to pictures, are seen from the page now.
         let text = heading
             .trim_end()
-            .replace("](20", &format!("](../{RESULTS}/20"));
+            .replace("](20", &format!("](../{RESULTS}/20"))
+            .replace(&pictures, &format!("](../{RESULTS}/{}", &pictures[2..]));
         format!("{marks}{text}\n")
     });
     out.push_str(&wrapped(&demoted.collect::<String>()));
@@ -159,6 +204,34 @@ mod tests {
             with_reports(&made, reports.into_iter()).expect("again"),
             made
         );
+    }
+
+    #[test]
+    fn a_report_of_make_lab_is_newer_than_one_of_its_day() {
+        let text = "# Of the lab\n\n2026-01-02 03:04 UTC, commit abc.\n\n## keepalive\n\n\
+            ![a](NAME-1.svg)\n\n- greenroom, `x`: goal <= 1, measured 2.00: **missed**\n";
+        let (http, other) = (
+            text.replace("NAME", "http"),
+            text.replace("NAME", "weather"),
+        );
+        let reports = [
+            ("2026-01-02-http.md", "# HTTP\n\nold\n"),
+            ("http.md", &*http),
+            ("weather.md", &*other),
+        ];
+        let made = with_reports(PAGE, reports.into_iter()).expect("they are known");
+        let missed = "keepalive: greenroom, `x`: goal <= 1, measured 2.00: **missed**";
+        for expected in [
+            "- The HTTP engine: ",
+            "- Of the lab: ",
+            missed,
+            "### Of the lab\n\nMeasured [2026-01-02](../lab/results/weather.md).",
+            "(../lab/results/http.md); before [2026-01-02](../lab/results/2026-01-02-http.md)",
+            "![a](../lab/results/weather-1.svg)",
+        ] {
+            assert!(made.contains(expected), "{expected}: {made}");
+        }
+        assert!(!made.contains("old\n"), "{made}");
     }
 
     #[test]

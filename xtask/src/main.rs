@@ -24,7 +24,7 @@ enum Task {
     /// Checks what compiler and clippy do not: arrows between crates, lengths, unused
     /// dependencies, documentation, text files
     Tidy,
-    /// Installs the foreign programs that `make test` and `make bench-http` use
+    /// Installs the foreign programs that `make test` and `make lab` use
     Tools {
         /// Only these, such as `node` and `python`
         steps: Vec<String>,

@@ -20,7 +20,7 @@ pub(crate) struct Experiment {
     /// Its method and its reading, in Markdown.
     #[serde(default)]
     pub(crate) text: String,
-    /// What was found, in Markdown: `{CASE CONTESTANT FIGURE PARAMETER=VALUE .DECIMALS}` stands for
+    /// Its findings, in Markdown: `{CASE CONTESTANT FIGURE PARAMETER=VALUE .DECIMALS}` stands for
     /// a median.
     #[serde(default)]
     pub(crate) summary: String,
@@ -128,6 +128,8 @@ pub(crate) struct Case {
     pub(crate) rounds_of: BTreeMap<String, u32>,
     /// The cores of all servers.
     pub(crate) cores: Option<String>,
+    /// The value of `{seconds}` in this case.
+    pub(crate) seconds: Option<f64>,
     pub(crate) load_cores: Option<String>,
     /// The niceness of the loads where the kernel allows it; figure `load_niceness` has what it
     /// was.
@@ -165,6 +167,9 @@ pub(crate) struct Step {
     pub(crate) loads: Vec<Load>,
     /// A signal to the server in the midst of them; it may end by it.
     pub(crate) signal: Option<SignalAt>,
+    /// True if its loads end the server.
+    #[serde(default)]
+    pub(crate) ends_server: bool,
 }
 
 /// A signal, and its time from the step's begin.
@@ -181,8 +186,13 @@ pub(crate) struct SignalAt {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Load {
     pub(crate) name: String,
+    /// The contestants that it is made for; all by default.
+    #[serde(default)]
+    pub(crate) only: Vec<String>,
     /// The arguments of ab.
     pub(crate) ab: Option<String>,
+    /// The arguments of `greenroom bench`, the contestant's `{greenroom}`.
+    pub(crate) bench: Option<String>,
     /// A program whose last line is one JSON object of numbers.
     pub(crate) command: Option<String>,
     /// The time after which ab or the command is killed; 180 by default.
@@ -265,14 +275,15 @@ pub(crate) struct Goal {
     #[serde(default, skip_serializing)]
     pub(crate) also: Vec<String>,
     pub(crate) figure: String,
-    #[serde(default)]
-    pub(crate) worst: bool,
     pub(crate) at_most: Option<f64>,
     pub(crate) at_least: Option<f64>,
     /// The contestant of which it must be a multiple.
     pub(crate) beside: Option<String>,
     /// The contestant of which it must be a distance.
     pub(crate) minus: Option<String>,
+    /// Judges the worst round instead of the median.
+    #[serde(default)]
+    pub(crate) worst: bool,
     /// The parameters at which it is judged; all by default.
     #[serde(default, rename = "where")]
     pub(crate) only: BTreeMap<String, f64>,
@@ -326,6 +337,11 @@ impl Experiment {
         }
     }
 
+    /// Returns the names of its contestants.
+    pub(crate) fn names(&self) -> Vec<&str> {
+        self.contestants.keys().map(String::as_str).collect()
+    }
+
     fn validate(&self) -> anyhow::Result<()> {
         for case in &self.cases {
             let known = |name: &String| self.contestants.contains_key(name);
@@ -338,7 +354,10 @@ impl Experiment {
                 .columns
                 .iter()
                 .flat_map(|column| column.beside.iter().chain(&column.minus));
-            for name in named.chain(beside).chain(case.rounds_of.keys()) {
+            let loads = case.steps.iter().flat_map(|step| &step.loads);
+            let only = loads.flat_map(|load| &load.only);
+            let rounds_of = case.rounds_of.keys();
+            for name in named.chain(beside).chain(only).chain(rounds_of) {
                 ensure!(
                     known(name),
                     "case {:?}: there is no contestant {name:?}",
@@ -346,11 +365,11 @@ impl Experiment {
                 );
             }
             for load in case.steps.iter().flat_map(|step| &step.loads) {
-                let kinds = [&load.ab, &load.command, &load.path, &load.url];
+                let kinds = [&load.ab, &load.bench, &load.command, &load.path, &load.url];
                 let count = kinds.iter().filter(|kind| kind.is_some()).count();
                 ensure!(
                     count == 1,
-                    "case {:?}: load {:?} must have one of `path`, `url`, `ab` and `command`",
+                    "case {:?}: load {:?} must have one of path, url, ab, bench and command",
                     case.name,
                     load.name
                 );
@@ -426,6 +445,16 @@ impl Goal {
             .chain(&self.also)
             .map(of)
             .collect()
+    }
+}
+
+impl Step {
+    /// Returns the step with the loads that are made for a contestant.
+    pub(crate) fn of(&self, contestant: &str) -> Self {
+        let mut own = self.clone();
+        own.loads
+            .retain(|load| load.only.is_empty() || load.only.iter().any(|one| one == contestant));
+        own
     }
 }
 

@@ -20,10 +20,15 @@ mod words;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use clap::Parser;
 
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
 use crate::declare::Experiment;
+
+/// The descriptors that this program and each that it starts may have, if the system allows it.
+const DESCRIPTORS: u64 = 20_000;
 
 /// Runs experiments that compare servers, and keeps their results
 #[derive(Debug, Parser)]
@@ -52,12 +57,30 @@ pub(crate) struct Args {
 }
 
 fn main() -> ExitCode {
-    match run(&Args::parse()) {
+    let args = Args::parse();
+    allow_descriptors();
+    match run(&args) {
         Ok(code) => code,
         Err(error) => {
             eprintln!("lab: {error:#}");
             ExitCode::FAILURE
         }
+    }
+}
+
+/// Raises the limit of descriptors, where it is lower.
+fn allow_descriptors() {
+    let limit = getrlimit(Resource::Nofile);
+    let wanted = limit
+        .maximum
+        .map_or(DESCRIPTORS, |most| most.min(DESCRIPTORS));
+    if limit.current.is_some_and(|current| current < wanted) {
+        let raised = Rlimit {
+            current: Some(wanted),
+            ..limit
+        };
+        // What then fails for want of descriptors says so.
+        let _ = setrlimit(Resource::Nofile, raised);
     }
 }
 
@@ -72,6 +95,13 @@ fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let mut all_went_well = true;
     for (name, path) in chosen(&known, &args.experiments)? {
         let experiment = Experiment::read(path)?;
+        for contestant in &args.contestant {
+            ensure!(
+                experiment.contestants.contains_key(contestant),
+                "{name} has no contestant {contestant:?}, only {}",
+                experiment.names().join(", ")
+            );
+        }
         let (outcome, streams) = run::experiment(name, &experiment, args)?;
         let directory = results(args);
         report::write(&directory, &experiment, &outcome, &streams)?;

@@ -24,6 +24,7 @@ const SERVICE_START: Duration = Duration::from_secs(20);
 pub(crate) struct Turn<'a> {
     pub(crate) experiment: &'a Experiment,
     pub(crate) case: &'a Case,
+    pub(crate) name: &'a str,
     pub(crate) contestant: &'a Contestant,
     pub(crate) parameters: &'a BTreeMap<String, f64>,
     /// Placeholders of builds, and `{seconds}`.
@@ -52,12 +53,9 @@ impl Turn<'_> {
         }
         let _services = self.services(&mut words, stop)?;
         let mut server = self.server(&mut words, stop)?;
-        let cores = self
-            .case
-            .load_cores
-            .as_ref()
-            .unwrap_or(&self.experiment.load_cores);
-        let _pinned = Pinned::to(Some(&words.fill(cores)?.parse()?))?;
+        let cores = self.case.load_cores.as_ref();
+        let cores = words.fill(cores.unwrap_or(&self.experiment.load_cores))?;
+        let _pinned = Pinned::to(Some(&cores.parse()?))?;
         let declared = self
             .contestant
             .check
@@ -68,14 +66,13 @@ impl Turn<'_> {
             check::check(declared, &words, stop)?;
         }
         let mut sample = Sample::default();
-        let parameters = self.parameters.clone();
-        sample.figures.extend(parameters);
+        sample.figures.extend(self.parameters.clone());
         let mut responses = 0.0;
         let niceness = Nice::to(self.case.load_niceness).niceness();
         sample
             .figures
             .insert("load_niceness".to_owned(), niceness.into());
-        for step in &self.case.steps {
+        for step in self.case.steps.iter().map(|step| step.of(self.name)) {
             if step.fresh {
                 drop(server.take());
                 server = self.server(&mut words, stop)?;
@@ -83,10 +80,11 @@ impl Turn<'_> {
             let pid = server.as_ref().map(Server::pid);
             let before = pid.map(State::of).unwrap_or_default();
             let nice = Nice::to(self.case.load_niceness);
-            let measured = load::measure(step, &words, &sample.figures, pid, stop)
+            let measured = load::measure(&step, &words, &sample.figures, pid, stop)
                 .with_context(|| output(server.as_ref()))?;
             drop(nice);
-            if let Some(server) = server.as_mut().filter(|_| step.signal.is_none()) {
+            let may_end = step.signal.is_some() || step.ends_server;
+            if let Some(server) = server.as_mut().filter(|_| !may_end) {
                 server.check("while it was under load")?;
             }
             responses += measured.responses;

@@ -33,7 +33,6 @@ pub(crate) fn experiment(
     let (taking_part, left_out) = prepared(experiment, args, &mut builds);
     let mut words = Words::common();
     builds.name_in(&mut words);
-    words.set("seconds", if args.quick { 1.0 } else { experiment.seconds });
     let quick = experiment.quick_vars.iter().filter(|_| args.quick);
     for (name, value) in experiment.vars.iter().chain(quick) {
         words.set(name, value);
@@ -56,6 +55,8 @@ pub(crate) fn experiment(
     };
     let mut streams = Streams::default();
     for case in chosen(experiment, args) {
+        let seconds = case.seconds.unwrap_or(experiment.seconds);
+        words.set("seconds", if args.quick { 1.0 } else { seconds });
         for parameters in combinations(case, args.quick) {
             let rounds = rounds(experiment, case, args);
             let has_own = !args.quick && args.rounds.is_none();
@@ -203,6 +204,7 @@ impl Bench<'_> {
         let turn = Turn {
             experiment: self.experiment,
             case: self.case,
+            name: &row.contestant,
             contestant: &self.experiment.contestants[&row.contestant],
             parameters: self.parameters,
             words: self.words,

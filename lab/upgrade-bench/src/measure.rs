@@ -75,7 +75,7 @@ fn under_load(
         .build()?;
     let clients = {
         let _entered = runtime.enter();
-        Clients::start(place.target, &kinds, plan.transfer)?
+        Clients::start(place.target, &place.certificate(), &kinds, plan.transfer)?
     };
     thread::sleep(LOAD_ALONE);
     let outcome = upgrades(measured, server.as_mut(), plan);

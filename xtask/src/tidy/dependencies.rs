@@ -34,11 +34,6 @@ const UNNAMED: &[(&str, &str, &str)] = &[
         "the log of greenroom-psgi's tests, whose source is also in these tests",
     ),
     (
-        "load-bench-programs",
-        "slab",
-        "the stalling server, whose source is a fixture of greenroom-load's tests",
-    ),
-    (
         "social",
         "humantime-serde",
         "`#[serde(with = \"humantime_serde\")]`, a path in a string",

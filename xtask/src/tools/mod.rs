@@ -1,4 +1,4 @@
-//! `cargo xtask tools`: installs the foreign programs that `make test` and `make bench-http` use.
+//! `cargo xtask tools`: installs the foreign programs that `make test` and `make lab` use.
 //!
 //! Everything but the distribution's packages goes to `target/tools`, which git ignores and
 //! `cargo clean` removes:

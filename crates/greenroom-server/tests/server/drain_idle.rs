@@ -241,7 +241,7 @@ fn allow_descriptors(wanted: u64) {
 /// Over TCP and on threads of the server's own. Of a client that this machine lets wait for longer
 /// than the grace the connection ends, and rightly; so the grace is long here, and each client
 /// comes within it. The default is tested on the paused clock, below; how it fares in real time is
-/// measured (`lab/http-bench`).
+/// measured (`make lab RUN=drain`).
 #[tokio::test]
 async fn of_1500_clients_that_post_at_a_drain_none_loses_a_request() {
     within(async {

@@ -4,9 +4,7 @@
 
 mod ab;
 mod greenroom;
-mod h2load;
 mod priority;
-mod wrk;
 
 use std::process::{Command, Output, Stdio};
 
@@ -16,20 +14,12 @@ use crate::measure::ChildrenCpu;
 
 pub use ab::{Ab, AbCounts, AbReport};
 pub use greenroom::{GreenroomBench, GreenroomReport, Latency, Requests, Stream, Stretch};
-pub use h2load::H2load;
 pub use priority::Priority;
-pub use wrk::{Wrk, WrkReport};
 
 /// Programs that a driver may start, and the packages that they are in.
-const PACKAGES: [(&str, &str); 4] = [
-    ("ab", "apache2-utils"),
-    ("h2load", "nghttp2-client"),
-    ("taskset", "util-linux"),
-    ("wrk", "wrk"),
-];
+const PACKAGES: [(&str, &str); 2] = [("ab", "apache2-utils"), ("taskset", "util-linux")];
 
-/// Fails at once, and with the remedy, when one of `ab`, `h2load`, `taskset` and `wrk` is needed
-/// and not there.
+/// Fails at once, and with the remedy, when one of `ab` and `taskset` is needed and not there.
 ///
 /// # Errors
 /// The packages that are missing.

@@ -179,6 +179,9 @@ fn of_stream(stream: &StreamMeasurement) -> Vec<(&'static str, f64)> {
     if let Some(rate) = stream.by_rate.collapse(COLLAPSED) {
         figures.push(("collapse_500_ms", rate));
     }
+    if !tally.lag.is_empty() {
+        figures.push(("late_p99_ms", tally.lag.quantile(0.99).as_secs_f64() * 1e3));
+    }
     let mut times = |of: &Times, names: [&'static str; 6]| {
         if of.is_empty() {
             return;

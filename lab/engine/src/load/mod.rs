@@ -47,7 +47,7 @@ pub(crate) fn measure(
     server: Option<u32>,
     halt: &Stop,
 ) -> anyhow::Result<Measured> {
-    let is_program = |load: &&Load| load.ab.is_some() || load.command.is_some();
+    let is_program = |load: &&Load| load.path.is_none() && load.url.is_none();
     let (programs, requests): (Vec<_>, Vec<_>) = step.loads.iter().partition(is_program);
     let streams = requests.iter().map(|load| {
         http::stream(load, words, figures).with_context(|| format!("load {:?}", load.name))
@@ -84,10 +84,10 @@ pub(crate) fn measure(
         for (program, load) in running.into_iter().zip(&programs) {
             let (output, name) = program.join().map_err(|_| anyhow::anyhow!("a panic"))?;
             let output = output.with_context(|| format!("load {name:?}"))?;
-            let found = if load.ab.is_some() {
-                program::of_ab(&output.stdout)
-            } else {
-                program::of_json(&output.stdout)
+            let found = match (&load.ab, &load.bench) {
+                (Some(_), _) => program::of_ab(&output.stdout),
+                (None, Some(_)) => program::of_bench(&output.stdout),
+                (None, None) => program::of_json(&output.stdout),
             };
             let found = found.with_context(|| format!("load {name:?}"))?;
             measured.responses += found.get("complete").copied().unwrap_or(0.0);

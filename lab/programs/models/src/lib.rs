@@ -1,4 +1,4 @@
-//! What the eight programs share: requests, responses, sockets, a bounded queue, an event loop.
+//! The parts that the eight programs share: requests, responses, sockets, a bounded queue, a loop.
 //!
 //! A request is a wait and some work after it. The models differ in who waits and who works.
 

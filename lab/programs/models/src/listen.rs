@@ -12,7 +12,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 /// Connections that wait to be accepted, as many as Linux allows by default.
 const BACKLOG: i32 = 4_096;
 
-/// What `--help` tells of a program.
+/// The text of `--help` for a program.
 #[derive(Clone, Copy, Debug)]
 pub struct Model {
     /// The model in a sentence

@@ -13,14 +13,14 @@ pub const MILLIS_MAX: u64 = 60_000;
 /// The largest number of `/compute`, in additions.
 pub const N_MAX: u64 = 100_000;
 
-/// What one request asks for: first the wait, then the work.
+/// A request: first the wait, then the work.
 #[derive(Debug)]
 pub struct Request {
     /// Zero for those that need not wait
     pub wait: Duration,
-    /// What the response is made of
+    /// The work that makes the response
     pub work: Work,
-    /// Whether the response is the connection's last
+    /// True if the response is the connection's last
     pub close: bool,
 }
 
@@ -73,7 +73,7 @@ impl Request {
 pub struct Response {
     /// Head and body
     pub bytes: Vec<u8>,
-    /// Whether the connection ends after it
+    /// True if the connection ends after it
     pub close: bool,
 }
 
@@ -92,7 +92,7 @@ impl Response {
     }
 }
 
-/// What a client has sent and nobody has read yet.
+/// Bytes that a client has sent and nobody has read yet.
 #[derive(Debug, Default)]
 pub struct Input {
     bytes: Vec<u8>,

@@ -10,13 +10,17 @@ mod websocket;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use clap::ValueEnum;
-use http_bench_clients::Offer;
-use rustls::ClientConfig;
+use rustls::crypto::aws_lc_rs::default_provider;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::version::TLS13;
+use rustls::{ClientConfig, RootCertStore};
 use serde::Serialize;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -221,21 +225,26 @@ impl Load {
 }
 
 impl Clients {
-    /// Starts the clients of these kinds.
+    /// Starts the clients of these kinds, which trust this certificate.
     ///
     /// # Errors
-    /// If there is no TLS.
+    /// If the certificate cannot be read.
     pub(crate) fn start(
         target: Target,
+        certificate: &Path,
         kinds: &[Kind],
         transfer: Duration,
     ) -> anyhow::Result<Self> {
         let (end, ends) = watch::channel(false);
+        let mut roots = RootCertStore::empty();
+        roots.add(CertificateDer::from_pem_file(certificate).context("the certificate")?)?;
+        let roots = Arc::new(roots);
+        let tls = |protocol| tls_of(Arc::clone(&roots), protocol);
         let load = Load {
             target,
-            http1: tls_of("http/1.1")?,
-            http2: tls_of("h2")?,
-            http3: tls_of("h3")?,
+            http1: tls("http/1.1")?,
+            http2: tls("h2")?,
+            http3: tls("h3")?,
             ends,
             begin: Instant::now(),
             transfer,
@@ -265,9 +274,12 @@ impl Clients {
     }
 }
 
-/// Returns what a browser offers, but for the protocol; any certificate is good.
-fn tls_of(protocol: &str) -> anyhow::Result<Arc<ClientConfig>> {
-    let mut config = Offer::Browser.config().context("TLS")?;
+/// Returns what a browser offers, but for the protocol.
+fn tls_of(roots: Arc<RootCertStore>, protocol: &str) -> anyhow::Result<Arc<ClientConfig>> {
+    let mut config = ClientConfig::builder_with_provider(Arc::new(default_provider()))
+        .with_protocol_versions(&[&TLS13])?
+        .with_root_certificates(roots)
+        .with_no_client_auth();
     config.alpn_protocols = vec![protocol.as_bytes().to_vec()];
     Ok(Arc::new(config))
 }

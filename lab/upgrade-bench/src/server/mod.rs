@@ -228,7 +228,7 @@ impl Place {
         self.directory.path().join(name)
     }
 
-    fn certificate(&self) -> PathBuf {
+    pub(crate) fn certificate(&self) -> PathBuf {
         self.file("certificate.pem")
     }
 

@@ -1,3 +1,0 @@
-module pixel
-
-go 1.21

@@ -1,0 +1,44 @@
+#!/bin/sh
+# Caddy with its defaults, without HTTP/3 and redirects, in the foreground:
+#   caddy.sh tls ADDRESS TLS-ADDRESS CERTIFICATE  /hello over TLS and without
+#   caddy.sh front ADDRESS ROOT UPSTREAM          files below /files/, and a server behind
+set -eu
+directory=$(mktemp -d)
+bind="bind ${2%:*}"
+case $1 in
+tls)
+    sites="https://$3 {
+	$bind
+	tls $4 $4.key
+	respond /hello \"Hello, world!\"
+}
+http://$2 {
+	$bind
+	respond /hello \"Hello, world!\"
+}"
+    ;;
+front)
+    sites="http://$2 {
+	$bind
+	handle_path /files/* {
+		root * $3
+		file_server
+	}
+	handle {
+		reverse_proxy $4
+	}
+}"
+    ;;
+esac
+cat >"$directory/Caddyfile" <<CONF
+{
+	admin off
+	auto_https off
+	servers {
+		protocols h1 h2
+	}
+}
+$sites
+CONF
+export HOME="$directory" XDG_CONFIG_HOME="$directory" XDG_DATA_HOME="$directory"
+exec caddy run --config "$directory/Caddyfile" --adapter caddyfile
