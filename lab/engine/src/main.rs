@@ -22,8 +22,9 @@ use std::process::ExitCode;
 
 use anyhow::{Context, ensure};
 use clap::Parser;
-
+use greenroom_load::run::Stop;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::declare::Experiment;
 
@@ -84,6 +85,15 @@ fn allow_descriptors() {
     }
 }
 
+/// Lets a signal end the load, and all that was started, instead of the lab alone.
+fn stop_on_signals() -> anyhow::Result<Stop> {
+    let stop = Stop::default();
+    for signal in [SIGINT, SIGTERM] {
+        signal_hook::flag::register(signal, stop.flag())?;
+    }
+    Ok(stop)
+}
+
 fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let known = experiments()?;
     if args.experiments.is_empty() {
@@ -92,6 +102,7 @@ fn run(args: &Args) -> anyhow::Result<ExitCode> {
         }
         return Ok(ExitCode::SUCCESS);
     }
+    let stop = stop_on_signals()?;
     let mut all_went_well = true;
     for (name, path) in chosen(&known, &args.experiments)? {
         let experiment = Experiment::read(path)?;
@@ -102,7 +113,8 @@ fn run(args: &Args) -> anyhow::Result<ExitCode> {
                 experiment.names().join(", ")
             );
         }
-        let (outcome, streams) = run::experiment(name, &experiment, args)?;
+        let (outcome, streams) = run::experiment(name, &experiment, args, &stop)?;
+        ensure!(!stop.is_stopped(), "interrupted: {name} writes no result");
         let directory = results(args);
         report::write(&directory, &experiment, &outcome, &streams)?;
         all_went_well &= outcome

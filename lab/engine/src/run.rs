@@ -21,11 +21,12 @@ const KEPT_STREAMS_MAX: usize = 8;
 /// Runs an experiment: builds, then each case in interleaved rounds.
 ///
 /// # Errors
-/// If the lab itself fails. Contestants that fail are part of the result.
+/// If the lab itself fails. A stop ends it with what there is. Contestants that fail are part of the result.
 pub(crate) fn experiment(
     name: &str,
     experiment: &Experiment,
     args: &Args,
+    stop: &Stop,
 ) -> anyhow::Result<(Outcome, Streams)> {
     let machine = Machine::describe();
     let started = jiff::Zoned::now().with_time_zone(jiff::tz::TimeZone::UTC);
@@ -66,6 +67,7 @@ pub(crate) fn experiment(
                 parameters: &parameters,
                 words: &words,
                 taking_part: &taking_part,
+                stop,
                 rounds_of: has_own.then_some(&case.rounds_of),
             };
             let rows = bench.rounds(rounds, &mut streams);
@@ -143,6 +145,7 @@ struct Bench<'a> {
     parameters: &'a BTreeMap<String, f64>,
     words: &'a Words,
     taking_part: &'a TakingPart<'a>,
+    stop: &'a Stop,
     /// Rounds of single contestants; `None` where a flag decides.
     rounds_of: Option<&'a BTreeMap<String, u32>>,
 }
@@ -163,7 +166,7 @@ impl Bench<'_> {
             }
             for index in order {
                 let rounds = of(&rows[index]);
-                if round < rounds {
+                if round < rounds && !self.stop.is_stopped() {
                     self.turn(round, rounds, &mut rows[index], streams);
                 }
             }
@@ -209,7 +212,7 @@ impl Bench<'_> {
             parameters: self.parameters,
             words: self.words,
         };
-        match turn.run(&Stop::default()) {
+        match turn.run(self.stop) {
             Ok(sample) => {
                 row.samples.push(Some(sample.figures));
                 self.keep(row, sample.streams, streams);

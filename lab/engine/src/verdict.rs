@@ -5,12 +5,19 @@ use std::fmt;
 use crate::declare::{Case, Goal};
 use crate::result::{CaseOutcome, Judged};
 
-/// Judges the goals that apply to these parameters.
+/// Judges the goals that apply to these parameters, and whose contestants take part.
 pub(crate) fn judge(case: &Case, outcome: &CaseOutcome) -> Vec<Judged> {
     let applies = |goal: &&Goal| {
         let mut wanted = goal.only.iter();
         wanted.all(|(name, value)| outcome.parameters.get(name) == Some(value))
-            && outcome.row(&goal.contestant).is_some()
+            && [
+                Some(&goal.contestant),
+                goal.beside.as_ref(),
+                goal.minus.as_ref(),
+            ]
+            .into_iter()
+            .flatten()
+            .all(|name| outcome.row(name).is_some())
     };
     case.goals
         .iter()

@@ -65,7 +65,7 @@ pub(crate) fn measure(
             let limit = load.limit_seconds.map(Duration::from_secs);
             let limit = limit.unwrap_or(program::LIMIT);
             let (load, command) = (load.name.clone(), command.clone());
-            scope.spawn(move || (program::run(&command, limit), load))
+            scope.spawn(move || (program::run(&command, limit, halt), load))
         };
         let running: Vec<_> = programs.iter().zip(&commands).map(begin).collect();
         let signal = step.signal.as_ref().zip(server);

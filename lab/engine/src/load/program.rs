@@ -7,6 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
+use greenroom_load::run::Stop;
 use greenroom_load::verdict::Processes;
 use procfs::process::Process;
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
@@ -46,11 +47,11 @@ pub(super) fn command(load: &Load, words: &Words) -> anyhow::Result<Vec<String>>
     }
 }
 
-/// Runs a program to its end; kills it after `limit`.
+/// Runs a program to its end; kills it after `limit`, or when the lab is to stop.
 ///
 /// # Errors
 /// If it cannot be started, fails, or takes too long; with the end of its errors.
-pub(super) fn run(command: &[String], limit: Duration) -> anyhow::Result<Finished> {
+pub(super) fn run(command: &[String], limit: Duration, halt: &Stop) -> anyhow::Result<Finished> {
     let text = || command.join(" ");
     let mut child = Command::new(&command[0])
         .args(&command[1..])
@@ -63,10 +64,11 @@ pub(super) fn run(command: &[String], limit: Duration) -> anyhow::Result<Finishe
         .with_context(|| format!("cannot start {}", text()))?;
     let stdout = drained(child.stdout.take());
     let stderr = drained(child.stderr.take());
-    let usage = wait(&mut child, limit)?;
+    let usage = wait(&mut child, limit, halt)?;
     let status = child.wait()?;
     let [stdout, stderr] = [stdout, stderr].map(|output| output.join().unwrap_or_default());
     match usage {
+        None if halt.is_stopped() => bail!("{} was killed: the lab was interrupted", text()),
         None => bail!("{} was killed after {limit:?}", text()),
         Some(_) if !status.success() && !has_missed_its_rate(command, status) => {
             let last: Vec<_> = stderr.lines().rev().take(5).collect();
@@ -83,7 +85,7 @@ fn has_missed_its_rate(command: &[String], status: ExitStatus) -> bool {
 }
 
 /// Waits for its end; returns what it used, or `None` when it had to be killed.
-fn wait(child: &mut Child, limit: Duration) -> anyhow::Result<Option<Figures>> {
+fn wait(child: &mut Child, limit: Duration, halt: &Stop) -> anyhow::Result<Option<Figures>> {
     let begin = Instant::now();
     let mut processes = Processes::of(child.id());
     let mut memory = Vec::new();
@@ -99,7 +101,7 @@ fn wait(child: &mut Child, limit: Duration) -> anyhow::Result<Option<Figures>> {
         if has_ended {
             break;
         }
-        if begin.elapsed() > limit {
+        if begin.elapsed() > limit || halt.is_stopped() {
             child.kill()?;
             return Ok(None);
         }
@@ -244,7 +246,11 @@ mod tests {
     use super::*;
 
     fn shell(script: &str, limit: Duration) -> anyhow::Result<Finished> {
-        run(&["sh", "-c", script].map(ToOwned::to_owned), limit)
+        run(
+            &["sh", "-c", script].map(ToOwned::to_owned),
+            limit,
+            &Stop::default(),
+        )
     }
 
     #[test]
