@@ -3,7 +3,6 @@
 //! Some of them read what they get and measure it, all others only count frames: a client must not
 //! take the core from the server that it measures.
 
-use std::collections::BTreeMap;
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::os::fd::OwnedFd;
@@ -19,7 +18,7 @@ use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
 
 use super::frames::{Frame, Frames, pong, text};
-use super::{Board, Message};
+use super::{Board, Message, Positions};
 
 /// Longest time to open a connection, or to get a response to the opening.
 const OPEN_MAX: Duration = Duration::from_secs(10);
@@ -42,7 +41,7 @@ const DIGITS: u8 = 3;
 pub(crate) struct Crowd {
     clients: Vec<Client>,
     /// The last event of each topic when they began.
-    pub(crate) ends: BTreeMap<String, u64>,
+    pub(crate) ends: Positions,
 }
 
 #[derive(Debug)]
@@ -91,7 +90,7 @@ impl Crowd {
         step: usize,
         topics: impl Fn(usize) -> Vec<String>,
     ) -> anyhow::Result<Self> {
-        let mut ends = BTreeMap::new();
+        let mut ends = Positions::new();
         let mut clients = Vec::with_capacity(count);
         for number in 0..count {
             let node = number % addresses.len();
@@ -169,11 +168,11 @@ impl Client {
     }
 
     /// Waits until all watches are in force, and returns their positions.
-    fn watch(&mut self) -> anyhow::Result<BTreeMap<String, u64>> {
+    fn watch(&mut self) -> anyhow::Result<Positions> {
         let topics = self.watched.iter().map(|topic| (topic.as_str(), None));
         let command = text(&super::watch(topics))?;
         self.socket.write_all(&command)?;
-        let mut at = BTreeMap::new();
+        let mut at = Positions::new();
         let mut input = [0; 4096];
         while at.len() < self.watched.len() {
             let read = self.socket.read(&mut input).context("no response")?;

@@ -166,19 +166,6 @@ mod tests {
     }
 
     #[test]
-    fn texts_that_are_not_kept_are_counted() {
-        let mut count = 0;
-        let mut frames = Frames::new(false);
-        let counted = frames.feed(b"\x81\x03abc\x81\x01d", |frame| {
-            assert_eq!(*frame, Frame::Text(b""));
-            count += 1;
-            Ok(())
-        });
-        counted.expect("well-formed");
-        assert_eq!(count, 2);
-    }
-
-    #[test]
     fn a_command_is_masked() {
         assert_eq!(text("hi").expect("short"), b"\x81\x82\0\0\0\0hi");
         let long = text(&"x".repeat(200)).expect("not too long");
