@@ -27,7 +27,7 @@ const POLL: Duration = Duration::from_millis(5);
 #[derive(Debug, Default)]
 pub(crate) struct Measured {
     pub(crate) figures: Figures,
-    /// What commands printed beside numbers, such as a cookie, for placeholders of later steps.
+    /// Texts that commands printed, such as a cookie, for placeholders of later steps.
     pub(crate) texts: BTreeMap<String, String>,
     /// The HTTP loads whole, for plots.
     pub(crate) streams: Vec<StreamMeasurement>,

@@ -65,8 +65,7 @@ impl Options {
         sleep(SETTLING).await;
         let returned = feed.end().await?;
         let ends = ends(&url, &topics).await?;
-        let wrong =
-            |client: &Returned| client.wrong + client.resets + u64::from(client.last != ends);
+        let wrong = |client: &Returned| client.wrong + u64::from(client.last != ends);
         let mut figures = figures(&killed, &requests, &returned);
         figures["events"] = json!(ends.values().sum::<u64>());
         figures["wrong"] = json!(returned.iter().map(wrong).sum::<u64>());

@@ -23,7 +23,7 @@ pub(crate) struct Likes {
     /// The first of its users who like, counted from 0
     #[arg(long)]
     first: usize,
-    /// How many like; each is a thread, as one stream of requests has one cookie
+    /// Number of those who like; each is a thread, as a stream of requests has one cookie
     #[arg(long, default_value_t = 4)]
     users: usize,
     /// Connections of each

@@ -4,24 +4,27 @@
 //! take the core from the server that it measures.
 
 use std::io::{ErrorKind, Read as _, Write as _};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{SocketAddrV4, TcpStream};
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
-use hdrhistogram::Histogram;
+use greenroom_load::record::Times;
 use rustix::buffer::spare_capacity;
 use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::{Control, OpCode};
 
-use super::frames::{Frame, Frames, pong, text};
-use super::{Board, Message, Positions};
+use super::frames::{Frames, TEXT, masked};
+use super::likers::Board;
+use super::topics::{Message, Positions, watch};
 
 /// Longest time to open a connection, or to get a response to the opening.
 const OPEN_MAX: Duration = Duration::from_secs(10);
+/// Longest silence before missing events count as lost: the ends of topics are polled every five
+/// seconds.
+const QUIET_MAX: Duration = Duration::from_secs(7);
 const EVENTS_MAX: usize = 1024;
 const INPUT_BYTES: usize = 64 * 1024;
 /// Interval of checking for the end.
@@ -29,19 +32,14 @@ const PAUSE: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 50_000_000,
 };
-/// The bytes at the end of an HTTP head.
-const HEAD_END: &[u8] = b"\r\n\r\n";
-/// Longest latency; longer ones count as this: a minute.
-const LATENCY_NS_MAX: u64 = 60_000_000_000;
-/// Significant digits of a latency.
-const DIGITS: u8 = 3;
 
 /// Clients whose watches are in force.
 #[derive(Debug)]
-pub(crate) struct Crowd {
+pub(super) struct Crowd {
     clients: Vec<Client>,
+    epoll: OwnedFd,
     /// The last event of each topic when they began.
-    pub(crate) ends: Positions,
+    pub(super) ends: Positions,
 }
 
 #[derive(Debug)]
@@ -50,190 +48,69 @@ struct Client {
     frames: Frames,
     /// Index of the address that it is connected to.
     node: usize,
-    reads: bool,
-    watched: Vec<String>,
-    /// The last event of each picture, for clients that read.
-    last: Vec<Option<u64>>,
-    is_lost: bool,
+    /// The last event of each topic that it watches, if it reads.
+    last: Positions,
 }
 
 /// The events of the clients of one node.
-#[derive(Debug)]
-pub(crate) struct Received {
-    /// Nanoseconds from the time at which a like was due, in the clients that read.
-    pub(crate) latency: Histogram<u64>,
+#[derive(Debug, Default)]
+pub(super) struct Received {
+    /// From the time at which a like was due, in the clients that read.
+    pub(super) latency: Times,
     /// Events that those clients got.
-    pub(crate) events: u64,
+    pub(super) events: u64,
     /// Events that those clients should have got and did not, or not in their place.
-    pub(crate) missing: u64,
+    pub(super) missing: u64,
     /// Frames of all clients.
-    pub(crate) frames: u64,
+    pub(super) frames: u64,
     /// Bytes of all clients.
-    pub(crate) bytes: u64,
+    pub(super) bytes: u64,
     /// Connections that ended.
-    pub(crate) lost: u64,
-}
-
-/// Clients that are listening; [`Listening::end`] returns what they got.
-#[derive(Debug)]
-pub(crate) struct Listening {
-    thread: JoinHandle<anyhow::Result<(Crowd, Vec<Received>)>>,
-    likes_are_over: Arc<AtomicBool>,
+    pub(super) lost: u64,
+    /// Events that got to those who read, in their place.
+    in_place: u64,
 }
 
 impl Crowd {
     /// Connects so many clients to these addresses in turn, has each watch its topics from now on,
     /// and waits until the watches are in force. Every `step`-th one reads what it gets.
-    pub(crate) fn gather(
-        addresses: &[SocketAddr],
+    pub(super) fn gather(
+        addresses: &[SocketAddrV4],
         count: usize,
         step: usize,
         topics: impl Fn(usize) -> Vec<String>,
     ) -> anyhow::Result<Self> {
-        let mut ends = Positions::new();
-        let mut clients = Vec::with_capacity(count);
+        let mut crowd = Self {
+            clients: Vec::with_capacity(count),
+            epoll: epoll::create(epoll::CreateFlags::CLOEXEC).context("epoll")?,
+            ends: Positions::new(),
+        };
         for number in 0..count {
             let node = number % addresses.len();
-            let turn = number / addresses.len();
-            let reads = turn.is_multiple_of(step);
-            let mut client = Client::open(addresses[node], node, reads)
+            let reads = (number / addresses.len()).is_multiple_of(step);
+            let (client, at) = Client::open(addresses[node], node, reads, &topics(number))
                 .with_context(|| format!("client {number}"))?;
-            client.watched = topics(number);
-            let at = client
-                .watch()
-                .with_context(|| format!("client {number}, watching"))?;
-            ends.extend(at);
-            clients.push(client);
+            let data = epoll::EventData::new_u64(number as u64);
+            let events = epoll::EventFlags::IN;
+            epoll::add(&crowd.epoll, &client.socket, data, events).context("epoll")?;
+            crowd.ends.extend(at);
+            crowd.clients.push(client);
         }
-        Ok(Self { clients, ends })
+        Ok(crowd)
     }
 
-    /// Listens in a thread of its own, for likes that are put on the board.
-    pub(crate) fn listen(self, board: Arc<Board>, quiet_max: Duration) -> Listening {
-        let likes_are_over = Arc::new(AtomicBool::new(false));
-        let is_over = Arc::clone(&likes_are_over);
-        let thread = thread::spawn(move || Loop::new(self, board)?.run(&is_over, quiet_max));
-        Listening {
-            thread,
-            likes_are_over,
-        }
-    }
-
-    fn nodes(&self) -> usize {
-        let nodes = self.clients.iter().map(|client| client.node + 1);
-        nodes.max().unwrap_or(0)
-    }
-}
-
-impl Listening {
-    /// Waits until the events of all likes are there, or none comes any more, and returns what
-    /// came, node by node.
-    pub(crate) fn end(self) -> anyhow::Result<(Crowd, Vec<Received>)> {
-        self.likes_are_over.store(true, Ordering::Release);
-        match self.thread.join() {
-            Ok(received) => received,
-            Err(panic) => std::panic::resume_unwind(panic),
-        }
-    }
-}
-
-impl Client {
-    fn open(address: SocketAddr, node: usize, reads: bool) -> anyhow::Result<Self> {
-        let mut socket = TcpStream::connect_timeout(&address, OPEN_MAX)?;
-        socket.set_read_timeout(Some(OPEN_MAX))?;
-        let request = format!(
-            "GET /feed HTTP/1.1\r\nHost: {address}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
-             Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
-        );
-        socket.write_all(request.as_bytes())?;
-        let mut head = Vec::new();
-        // Byte by byte, so that nothing behind the head is taken; the server sends nothing before a
-        // command.
-        while !head.ends_with(HEAD_END) {
-            let mut byte = [0];
-            socket.read_exact(&mut byte).context("the handshake")?;
-            head.push(byte[0]);
-        }
-        let head = String::from_utf8_lossy(&head);
-        ensure!(head.starts_with("HTTP/1.1 101"), "no WebSocket: {head}");
-        Ok(Self {
-            socket,
-            frames: Frames::new(true),
-            node,
-            reads,
-            watched: Vec::new(),
-            last: Vec::new(),
-            is_lost: false,
-        })
-    }
-
-    /// Waits until all watches are in force, and returns their positions.
-    fn watch(&mut self) -> anyhow::Result<Positions> {
-        let topics = self.watched.iter().map(|topic| (topic.as_str(), None));
-        let command = text(&super::watch(topics))?;
-        self.socket.write_all(&command)?;
-        let mut at = Positions::new();
-        let mut input = [0; 4096];
-        while at.len() < self.watched.len() {
-            let read = self.socket.read(&mut input).context("no response")?;
-            ensure!(read > 0, "the server closed the connection");
-            self.frames.feed(&input[..read], |frame| {
-                if let Frame::Text(text) = frame {
-                    let message: Message<'_> = serde_json::from_slice(text)?;
-                    ensure!(message.refused.is_empty(), "refused: {:?}", message.refused);
-                    at.extend(message.at);
-                    at.extend(message.reset);
-                }
-                Ok(())
-            })?;
-        }
-        self.frames.keep_texts(self.reads);
-        self.socket.set_nonblocking(true)?;
-        Ok(at)
-    }
-}
-
-/// The thread of the clients.
-struct Loop {
-    crowd: Crowd,
-    board: Arc<Board>,
-    epoll: OwnedFd,
-    received: Vec<Received>,
-    /// Events that the clients that read still have to get.
-    awaited: u64,
-}
-
-impl Loop {
-    fn new(mut crowd: Crowd, board: Arc<Board>) -> anyhow::Result<Self> {
-        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).context("epoll")?;
-        let mut awaited = 0;
-        for (index, client) in crowd.clients.iter_mut().enumerate() {
-            let data = epoll::EventData::new_u64(index as u64);
-            epoll::add(&epoll, &client.socket, data, epoll::EventFlags::IN).context("epoll")?;
-            client.last.clear();
-            for topic in client.watched.iter().filter(|_| client.reads) {
-                let picture = board.picture(topic).context("a topic without likes")?;
-                let length = client.last.len().max(picture + 1);
-                client.last.resize(length, None);
-                client.last[picture] = Some(board.before(picture));
-                awaited += board.likes_each();
-            }
-        }
-        let received = (0..crowd.nodes()).map(|_| Received::new());
-        Ok(Self {
-            received: received.collect::<anyhow::Result<_>>()?,
-            crowd,
-            board,
-            epoll,
-            awaited,
-        })
-    }
-
-    fn run(
-        mut self,
+    /// Listens for the likes of the board until they are over and their events are there, or none
+    /// comes any more; returns what came, node by node.
+    pub(super) fn listen(
+        &mut self,
+        board: &Board,
         likes_are_over: &AtomicBool,
-        quiet_max: Duration,
-    ) -> anyhow::Result<(Crowd, Vec<Received>)> {
+    ) -> anyhow::Result<Vec<Received>> {
+        let nodes = self.clients.iter().map(|client| client.node + 1).max();
+        let mut received = Vec::new();
+        received.resize_with(nodes.unwrap_or(0), Received::default);
+        let watched: usize = self.clients.iter().map(|client| client.last.len()).sum();
+        let awaited = watched as u64 * board.likes_each;
         let mut events = Vec::with_capacity(EVENTS_MAX);
         let mut input = vec![0; INPUT_BYTES];
         let mut last_news = Instant::now();
@@ -244,115 +121,140 @@ impl Loop {
                 Err(error) => return Err(error).context("epoll"),
             }
             for event in &events {
-                let index = usize::try_from(event.data.u64()).unwrap_or(usize::MAX);
-                self.read(index, &mut input)?;
+                let client = &mut self.clients[usize::try_from(event.data.u64())?];
+                let received = &mut received[client.node];
+                if !client.read(&mut input, board, received)? {
+                    received.lost += 1;
+                    epoll::delete(&self.epoll, &client.socket).context("epoll")?;
+                }
             }
-            if !events.is_empty() || !likes_are_over.load(Ordering::Acquire) {
+            let is_over = likes_are_over.load(Ordering::Acquire);
+            if !events.is_empty() || !is_over {
                 last_news = Instant::now();
             }
-            let is_complete = self.awaited == 0 && likes_are_over.load(Ordering::Acquire);
-            if is_complete || last_news.elapsed() > quiet_max {
+            let in_place: u64 = received.iter().map(|node| node.in_place).sum();
+            if is_over && in_place == awaited || last_news.elapsed() > QUIET_MAX {
                 break;
             }
         }
-        self.note_missing();
-        Ok((self.crowd, self.received))
+        for client in &self.clients {
+            let never = |(topic, last): (&String, &u64)| board.last(topic).saturating_sub(*last);
+            received[client.node].missing += client.last.iter().map(never).sum::<u64>();
+        }
+        Ok(received)
+    }
+}
+
+impl Client {
+    /// Connects, and waits until all watches are in force; returns their positions, too.
+    fn open(
+        address: SocketAddrV4,
+        node: usize,
+        reads: bool,
+        topics: &[String],
+    ) -> anyhow::Result<(Self, Positions)> {
+        let mut socket = TcpStream::connect_timeout(&address.into(), OPEN_MAX)?;
+        socket.set_read_timeout(Some(OPEN_MAX))?;
+        let request = format!(
+            "GET /feed HTTP/1.1\r\nHost: {address}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+             Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+        );
+        socket.write_all(request.as_bytes())?;
+        let mut head = Vec::new();
+        // Byte by byte, so that nothing behind the head is taken; the server sends nothing before a
+        // command.
+        while !head.ends_with(b"\r\n\r\n") {
+            let mut byte = [0];
+            socket.read_exact(&mut byte).context("the handshake")?;
+            head.push(byte[0]);
+        }
+        let head = String::from_utf8_lossy(&head);
+        ensure!(head.starts_with("HTTP/1.1 101"), "no WebSocket: {head}");
+        let command = watch(topics.iter().map(|topic| (topic.as_str(), None)));
+        socket.write_all(&masked(TEXT, command.as_bytes())?)?;
+        let (mut frames, mut at, mut input) = (Frames::default(), Positions::new(), [0; 4096]);
+        while at.len() < topics.len() {
+            let read = socket.read(&mut input).context("no response")?;
+            ensure!(read > 0, "the server closed the connection");
+            frames.feed(&input[..read], |opcode, payload| {
+                if opcode == TEXT {
+                    let message: Message<'_> = serde_json::from_slice(payload)?;
+                    ensure!(message.refused.is_empty(), "refused: {:?}", message.refused);
+                    at.extend(message.at);
+                    at.extend(message.reset);
+                }
+                Ok(())
+            })?;
+        }
+        frames.skips_texts = !reads;
+        socket.set_nonblocking(true)?;
+        let last = if reads { at.clone() } else { Positions::new() };
+        let client = Self {
+            socket,
+            frames,
+            node,
+            last,
+        };
+        Ok((client, at))
     }
 
-    fn read(&mut self, index: usize, input: &mut [u8]) -> anyhow::Result<()> {
-        let client = &mut self.crowd.clients[index];
-        let received = &mut self.received[client.node];
-        let read = match client.socket.read(input) {
+    /// Reads once; returns false at the end of the connection.
+    fn read(
+        &mut self,
+        input: &mut [u8],
+        board: &Board,
+        received: &mut Received,
+    ) -> anyhow::Result<bool> {
+        let read = match self.socket.read(input) {
             Ok(read) => read,
-            Err(error)
-                if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) =>
-            {
-                return Ok(());
+            Err(error) => {
+                let kinds = [ErrorKind::WouldBlock, ErrorKind::Interrupted];
+                return Ok(kinds.contains(&error.kind()));
             }
-            Err(_) => 0,
         };
-        if read == 0 {
-            client.is_lost = true;
-            received.lost += 1;
-            epoll::delete(&self.epoll, &client.socket).context("epoll")?;
-            return Ok(());
-        }
         let arrived = Instant::now();
         received.bytes += read as u64;
-        let Client {
-            frames,
-            last,
-            socket,
-            reads,
-            ..
-        } = client;
-        let (board, awaited) = (&self.board, &mut self.awaited);
-        frames.feed(&input[..read], |frame| {
-            match frame {
-                Frame::Text(text) => {
-                    received.frames += 1;
-                    if *reads {
-                        *awaited -= received.note(text, board, last, arrived)?;
-                    }
+        let (socket, last) = (&mut self.socket, &mut self.last);
+        self.frames.feed(&input[..read], |opcode, payload| {
+            if opcode == TEXT {
+                received.frames += 1;
+                if !payload.is_empty() {
+                    received.note(payload, board, last, arrived)?;
                 }
+            } else if opcode == OpCode::Control(Control::Ping) {
                 // A pong that does not fit is not missed by a server that sends so much.
-                Frame::Ping(payload) => drop(socket.write(&pong(payload)?)),
-                Frame::Close | Frame::Other => {}
+                drop(socket.write(&masked(OpCode::Control(Control::Pong), payload)?));
             }
             Ok(())
-        })
-    }
-
-    /// Counts events that never came.
-    fn note_missing(&mut self) {
-        for client in self.crowd.clients.iter().filter(|client| client.reads) {
-            for (picture, last) in client.last.iter().enumerate() {
-                let end = self.board.before(picture) + self.board.likes_each();
-                let missing = last.map_or(0, |last| end.saturating_sub(last));
-                self.received[client.node].missing += missing;
-            }
-        }
+        })?;
+        Ok(read > 0)
     }
 }
 
 impl Received {
-    fn new() -> anyhow::Result<Self> {
-        Ok(Self {
-            latency: Histogram::new_with_bounds(1, LATENCY_NS_MAX, DIGITS)
-                .context("a histogram")?,
-            events: 0,
-            missing: 0,
-            frames: 0,
-            bytes: 0,
-            lost: 0,
-        })
-    }
-
-    /// Counts the events of the board that were new.
     fn note(
         &mut self,
         text: &[u8],
         board: &Board,
-        last: &mut [Option<u64>],
+        last: &mut Positions,
         arrived: Instant,
-    ) -> anyhow::Result<u64> {
+    ) -> anyhow::Result<()> {
         let message: Message<'_> = serde_json::from_slice(text).context("a message")?;
-        let mut new = 0;
         for event in &message.events {
-            let picture = board.picture(&event.topic).context("an unknown topic")?;
-            let last = last.get_mut(picture).and_then(Option::as_mut);
-            let last = last.context("a topic that is not watched")?;
+            let topic = event.topic.as_ref();
+            let last = last.get_mut(topic).context("a topic that is not watched")?;
             self.events += 1;
             if event.seq == *last + 1 {
                 *last = event.seq;
-                new += 1;
+                self.in_place += 1;
             } else {
                 self.missing += 1;
             }
-            if let Some(nanos) = board.latency(picture, event.seq, arrived) {
-                self.latency.saturating_record(nanos);
+            if let Some(latency) = board.latency(topic, event.seq, arrived) {
+                let nanos = u64::try_from(latency.as_nanos()).unwrap_or(u64::MAX);
+                self.latency.record(nanos);
             }
         }
-        Ok(new)
+        Ok(())
     }
 }

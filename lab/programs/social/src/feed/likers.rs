@@ -1,35 +1,92 @@
-//! Users who like pictures, at a rate.
+//! Users who like pictures, at a rate, and the times at which likes were due.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 use futures_util::future::try_join_all;
+use parking_lot::Mutex;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, sleep_until};
 
-use super::Board;
+use super::topics::{Positions, likes_topic};
 use crate::api::{Client, User};
 
 /// Time before the first like, in which all are started.
 const HEAD_START: Duration = Duration::from_millis(100);
-/// Most attempts at a like that is rejected.
+/// Most attempts at a like that is rejected, and the pause before another one.
 const ATTEMPTS_MAX: usize = 20;
-/// Pause before another attempt.
 const REST: Duration = Duration::from_millis(100);
+
+/// The likes that are made, topic by topic, one after the other.
+#[derive(Debug)]
+pub(super) struct Board {
+    columns: BTreeMap<String, Column>,
+    /// Likes of each topic, in the end.
+    pub(super) likes_each: u64,
+}
+
+/// The likes of one topic.
+#[derive(Debug)]
+struct Column {
+    /// The number of the event before the first like.
+    before: u64,
+    /// The time at which each was due.
+    due: Mutex<Vec<Instant>>,
+}
+
+impl Board {
+    pub(super) fn new(ends: &Positions, likes_each: u64) -> Self {
+        let column = |(topic, before): (&String, &u64)| {
+            let due = Mutex::default();
+            (
+                topic.clone(),
+                Column {
+                    before: *before,
+                    due,
+                },
+            )
+        };
+        Self {
+            columns: ends.iter().map(column).collect(),
+            likes_each,
+        }
+    }
+
+    /// Notes that the next like of a topic was due; returns the number of its event.
+    fn note(&self, topic: &str, due: Instant) -> anyhow::Result<u64> {
+        let column = self.columns.get(topic).context("a topic without end")?;
+        let mut all = column.due.lock();
+        all.push(due);
+        Ok(column.before + all.len() as u64)
+    }
+
+    /// Returns the number of the last like's event.
+    pub(super) fn last(&self, topic: &str) -> u64 {
+        let column = self.columns.get(topic);
+        column.map_or(0, |column| column.before + self.likes_each)
+    }
+
+    /// Returns the latency of an event that arrives at this moment; `None` if it is of no like on
+    /// the board.
+    pub(super) fn latency(&self, topic: &str, seq: u64, arrived: Instant) -> Option<Duration> {
+        let column = self.columns.get(topic)?;
+        let number = usize::try_from(seq.checked_sub(column.before + 1)?).ok()?;
+        let due = *column.due.lock().get(number)?;
+        Some(arrived.saturating_duration_since(due))
+    }
+}
 
 /// Likes of several pictures, evenly spread over time and pictures.
 #[derive(Debug)]
-pub(crate) struct Likers {
-    pub(crate) client: Client,
+pub(super) struct Likers {
+    pub(super) client: Client,
     /// The user; their likes come and go, so that each changes something.
-    pub(crate) user: User,
-    /// The pictures, in the order of the board.
-    pub(crate) pictures: Vec<String>,
+    pub(super) user: User,
+    pub(super) pictures: Vec<String>,
     /// Likes a second, of all pictures.
-    pub(crate) rate: f64,
-    /// Likes of each picture.
-    pub(crate) likes_each: usize,
+    pub(super) rate: f64,
 }
 
 impl Likers {
@@ -37,7 +94,7 @@ impl Likers {
     /// that each has its place in the topic.
     ///
     /// A like that has to wait for the one before counts from the time at which it was due.
-    pub(crate) async fn run(self, board: &Arc<Board>) -> anyhow::Result<u64> {
+    pub(super) async fn run(self, board: &Arc<Board>) -> anyhow::Result<u64> {
         let begin = Instant::now() + HEAD_START;
         let this = Arc::new(self);
         let mut all = JoinSet::new();
@@ -48,19 +105,19 @@ impl Likers {
         while let Some(ended) = all.join_next().await {
             ended.context("a task")??;
         }
-        Ok((this.pictures.len() * this.likes_each) as u64)
+        Ok(this.pictures.len() as u64 * board.likes_each)
     }
 
     #[expect(clippy::cast_precision_loss, reason = "numbers far below 2^52")]
-    async fn like(&self, picture: usize, board: &Board, begin: Instant) -> anyhow::Result<()> {
-        for number in 0..self.likes_each {
-            let turn = (number * self.pictures.len() + picture) as f64;
+    async fn like(&self, index: usize, board: &Board, begin: Instant) -> anyhow::Result<()> {
+        let (picture, count) = (&self.pictures[index], self.pictures.len() as u64);
+        let topic = likes_topic(picture);
+        for number in 0..board.likes_each {
+            let turn = (number * count + index as u64) as f64;
             let due = begin + Duration::from_secs_f64(turn / self.rate);
             sleep_until(due.into()).await;
-            board.note(picture, number, due);
-            let likes = number.is_multiple_of(2);
-            let seq = self.set_like(&self.pictures[picture], likes).await?;
-            let expected = board.event_of(picture, number);
+            let expected = board.note(&topic, due)?;
+            let seq = self.set_like(picture, number.is_multiple_of(2)).await?;
             ensure!(
                 seq == expected,
                 "like {number} of picture {picture} is event {seq}, not {expected}"
@@ -80,32 +137,41 @@ impl Likers {
         }
         self.client.set_like(&self.user, picture, likes).await
     }
-}
 
-/// Returns the likes a second when the likes of each picture follow each other at once, for this
-/// time. All pictures are as before.
-#[expect(clippy::cast_precision_loss, reason = "counts far below 2^52")]
-pub(crate) async fn rate_max(
-    client: &Client,
-    user: &User,
-    pictures: &[String],
-    lasting: Duration,
-) -> anyhow::Result<f64> {
-    let begin = Instant::now();
-    let like_until_end = |picture: &String| {
-        let picture = picture.clone();
-        async move {
+    /// Returns the likes a second when the likes of each picture follow each other at once, for
+    /// this time. All pictures are as before.
+    #[expect(clippy::cast_precision_loss, reason = "counts far below 2^52")]
+    pub(super) async fn rate_max(&self, lasting: Duration) -> anyhow::Result<f64> {
+        let begin = Instant::now();
+        let set = |picture, likes| self.client.set_like(&self.user, picture, likes);
+        let like_until_end = |picture| async move {
             let mut made = 0_u64;
             while begin.elapsed() < lasting {
-                for likes in [true, false] {
-                    made += u64::from(client.set_like(user, &picture, likes).await.is_ok());
-                }
+                made += u64::from(set(picture, true).await.is_ok());
+                made += u64::from(set(picture, false).await.is_ok());
             }
             // Also if the last like was rejected: the picture is as before.
-            client.set_like(user, &picture, false).await?;
+            set(picture, false).await?;
             anyhow::Ok(made)
-        }
-    };
-    let all = try_join_all(pictures.iter().map(like_until_end)).await?;
-    Ok(all.iter().sum::<u64>() as f64 / begin.elapsed().as_secs_f64())
+        };
+        let all = try_join_all(self.pictures.iter().map(|id| like_until_end(id))).await?;
+        Ok(all.iter().sum::<u64>() as f64 / begin.elapsed().as_secs_f64())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_is_as_late_as_its_like_was_due() {
+        let board = Board::new(&Positions::from([("/a".to_owned(), 7)]), 2);
+        let (due, late) = (Instant::now(), Duration::from_millis(5));
+        assert_eq!(board.latency("/a", 8, due), None);
+        assert_eq!(board.note("/a", due).expect("known"), 8);
+        assert_eq!(board.latency("/a", 8, due + late), Some(late));
+        assert_eq!(board.latency("/a", 7, due), None);
+        assert_eq!(board.latency("/a", 9, due), None);
+        assert_eq!(board.last("/a"), 9);
+    }
 }

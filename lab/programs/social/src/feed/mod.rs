@@ -1,15 +1,15 @@
 //! Clients of the live feed: thousands of cheap ones, or a few that reconnect.
 
-mod board;
 mod crowd;
 mod frames;
 mod likers;
 mod returning;
 mod topics;
 
-use std::collections::BTreeMap;
-use std::net::{SocketAddr, SocketAddrV4};
+use std::net::SocketAddrV4;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
@@ -17,20 +17,15 @@ use clap::Args;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
-use self::board::Board;
 use self::crowd::{Crowd, Received};
-use self::likers::{Likers, rate_max};
+use self::likers::{Board, Likers};
 pub(crate) use self::returning::{Returned, Returning, ends};
 pub(crate) use self::topics::likes_topic;
-use self::topics::{Message, watch};
 use crate::api::{Client, Site};
 use crate::replicas::{Replicas, own_cpu_seconds};
 
 /// Step of the clients that read: one of so many of a replica; the others only count frames.
 const READING_STEP: usize = 25;
-/// Longest silence before missing events count as lost: the ends of topics are polled every five
-/// seconds.
-const QUIET_MAX: Duration = Duration::from_secs(7);
 /// Time for the server's memory to settle.
 const SETTLING: Duration = Duration::from_secs(1);
 /// Time during which likes are made as fast as possible, to measure the database.
@@ -63,42 +58,54 @@ pub(crate) struct Options {
 impl Options {
     /// Measures from the time at which each like was due to the arrival of its event; of the
     /// replica whose clients are told by the other one, if there are two.
-    #[expect(clippy::cast_precision_loss, reason = "numbers far below 2^52")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_precision_loss,
+        reason = "numbers far below 2^52, none below 0"
+    )]
     pub(crate) async fn run(&self, server: SocketAddrV4) -> anyhow::Result<Value> {
         let replicas = Replicas::of(self.pid)?;
         let client = Client::new(server)?;
         let pictures = Site::fill(&client, self.pictures, 0).await?.pictures;
-        let user = client.sign_up("liker").await?;
-        let (mut rate, mut trial) = (self.rate, 0.0);
+        let mut likers = Likers {
+            user: client.sign_up("liker").await?,
+            client,
+            pictures,
+            rate: self.rate,
+        };
+        let mut trial = 0.0;
         if self.second.is_some() {
-            trial = rate_max(&client, &user, &pictures, TRIAL).await?;
-            rate = rate.min(trial * TRIAL_PART);
+            trial = likers.rate_max(TRIAL).await?;
+            likers.rate = self.rate.min(trial * TRIAL_PART);
         }
+        let rate = likers.rate;
         let before = replicas.usage()?;
-        let crowd = self.gather(server, &pictures)?;
+        let mut crowd = self.gather(server, &likers.pictures)?;
         sleep(SETTLING).await;
         let idle = replicas.usage()?;
         let driver = own_cpu_seconds()?;
-        let likes_each = likes_each(rate, self.seconds, self.pictures);
-        let board = Arc::new(Board::new(&columns(&crowd, &pictures)?, likes_each));
-        let listening = crowd.listen(Arc::clone(&board), QUIET_MAX);
+        let likes_each = (rate * self.seconds / self.pictures as f64).max(1.0);
+        let board = Arc::new(Board::new(&crowd.ends, likes_each as u64));
+        let likes_are_over = Arc::new(AtomicBool::new(false));
+        let listening = thread::spawn({
+            let (board, likes_are_over) = (Arc::clone(&board), Arc::clone(&likes_are_over));
+            move || {
+                let received = crowd.listen(&board, &likes_are_over);
+                (crowd, received)
+            }
+        });
         let begin = Instant::now();
-        let likers = Likers {
-            client,
-            user,
-            pictures,
-            rate,
-            likes_each,
-        };
         let made = likers.run(&board).await;
         let lasted = begin.elapsed().as_secs_f64();
+        likes_are_over.store(true, Ordering::Release);
         // The clients stay until their memory is measured.
-        let (_crowd, received) = listening.end()?;
+        let (_crowd, received) = listening.join().map_err(|_| anyhow::anyhow!("a panic"))?;
         let made = made? as f64 / lasted;
         let busy = replicas.usage()?;
         let each = |kb: f64| (kb - before.memory_kb) / self.clients as f64;
         let percent = |seconds: f64| 100.0 * seconds / lasted;
-        let mut figures = figures(&received, lasted)?;
+        let mut figures = figures(&received?, lasted)?;
         for (name, value) in [
             ("rate", rate),
             ("made_rate", made),
@@ -118,7 +125,7 @@ impl Options {
 
     fn gather(&self, server: SocketAddrV4, pictures: &[String]) -> anyhow::Result<Crowd> {
         let addresses = [Some(server), self.second].into_iter().flatten();
-        let addresses: Vec<_> = addresses.map(SocketAddr::V4).collect();
+        let addresses: Vec<_> = addresses.collect();
         Crowd::gather(&addresses, self.clients, READING_STEP, |number| {
             // Shifted once in a round, so that those that read are spread over the pictures too.
             let first = (number + number / pictures.len()) % pictures.len();
@@ -129,39 +136,19 @@ impl Options {
     }
 }
 
-/// Returns the likes of each picture, at least one.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    clippy::cast_precision_loss,
-    reason = "a rate is positive, and its likes are a few thousand"
-)]
-fn likes_each(rate: f64, seconds: f64, pictures: usize) -> usize {
-    ((rate * seconds / pictures as f64) as usize).max(1)
-}
-
-/// Returns the pictures' topics, and the end of each.
-fn columns(crowd: &Crowd, pictures: &[String]) -> anyhow::Result<Vec<(String, u64)>> {
-    let column = |picture: &String| {
-        let topic = likes_topic(picture);
-        let end = *crowd.ends.get(&topic).context("a topic without end")?;
-        Ok((topic, end))
-    };
-    pictures.iter().map(column).collect()
-}
-
 /// Returns what the clients got, replica by replica.
 #[expect(clippy::cast_precision_loss, reason = "numbers far below 2^52")]
 fn figures(received: &[Received], lasted: f64) -> anyhow::Result<Value> {
+    let (near, far) = received
+        .first()
+        .zip(received.last())
+        .context("no clients")?;
     ensure!(
         received.iter().all(|node| !node.latency.is_empty()),
         "no event of a like arrived in a client that reads"
     );
-    let (Some(near), Some(far)) = (received.first(), received.last()) else {
-        anyhow::bail!("no clients");
-    };
     let sum = |value: fn(&Received) -> u64| received.iter().map(value).sum::<u64>() as f64;
-    let millis = |node: &Received, part| node.latency.value_at_quantile(part) as f64 / 1e6;
+    let millis = |node: &Received, part| node.latency.quantile(part).as_secs_f64() * 1e3;
     Ok(json!({
         "p50_ms": millis(far, 0.5),
         "p99_ms": millis(far, 0.99),
@@ -174,6 +161,3 @@ fn figures(received: &[Received], lasted: f64) -> anyhow::Result<Value> {
         "mb_rate": sum(|node| node.bytes) / 1e6 / lasted,
     }))
 }
-
-/// Positions in topics.
-type Positions = BTreeMap<String, u64>;

@@ -13,7 +13,7 @@ use tokio::time::{sleep, timeout};
 use tokio_tungstenite::tungstenite::Message as WebSocketMessage;
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
 
-use super::{Message, Positions, watch};
+use super::topics::{Message, Positions, watch};
 
 /// Pause before another attempt to connect.
 const REST: Duration = Duration::from_millis(50);
@@ -36,10 +36,9 @@ pub(crate) struct Returning {
 pub(crate) struct Returned {
     /// The times at which its connection broke, and at which all its watches were in force again.
     pub(crate) breaks: Vec<(Instant, Instant)>,
-    /// Events that came twice, or after one that did not come.
+    /// Events that came twice, or after one that did not come, and positions that the server had
+    /// forgotten.
     pub(crate) wrong: u64,
-    /// Positions that the server had forgotten.
-    pub(crate) resets: u64,
     /// The last event of each topic.
     pub(crate) last: Positions,
 }
@@ -163,7 +162,7 @@ impl Client {
             }
             *position = Some(event.seq);
         }
-        self.record.resets += message.reset.len() as u64;
+        self.record.wrong += message.reset.len() as u64;
         let in_force = message.at.len() + message.reset.len();
         for (topic, seq) in message.at.into_iter().chain(message.reset) {
             // The known position stays: the next event is compared with it.
