@@ -6,6 +6,7 @@
 # What else listens has another address of 127.0.1.0/24 and the same port.
 set -eu
 kind=$1 social=$2 address=$3 port=${3##*:}
+mkdir -p "$4"
 site=$(mktemp -d -p "$4" social.XXXXXX)
 trap 'kill -9 $(jobs -p) 2>/dev/null; wait; rm -rf "$site"' EXIT
 trap exit TERM INT
@@ -15,16 +16,16 @@ cd "$site"
 for limit in LOG_INS SIGN_UPS CHANGES UPLOADS REQUESTS; do export "SOCIAL_LIMITS__$limit=0"; done
 export RUST_LOG=warn
 
-# until_it HAS-SENT ADDRESS: a line with these words after a request for its health.
+# Hosts with our port: until_it is_well HOST, until_it listens HOST.
 is_well() {
     local line
-    exec 3<>"/dev/tcp/${1%:*}/$port" || return
+    exec 3<>"/dev/tcp/$1/$port" || return
     printf 'GET /health HTTP/1.0\r\n\r\n' >&3
     read -r line <&3
     exec 3>&-
     [[ $line == *" 200 "* ]]
 }
-listens() { (: <>"/dev/tcp/${1%:*}/$port"); }
+listens() { (: <>"/dev/tcp/$1/$port"); }
 until_it() { until "$@" 2>/dev/null; do sleep .02; done; }
 
 # replica ADDRESS FLAGS...

@@ -13,7 +13,6 @@ use std::net::SocketAddrV4;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::api::{Client, Site};
 
@@ -55,7 +54,6 @@ struct Fill {
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 1)]
 async fn main() -> anyhow::Result<()> {
-    allow_descriptors();
     let Options { server, what } = Options::parse();
     let client = Client::new(server)?;
     let figures = match what {
@@ -73,19 +71,6 @@ async fn main() -> anyhow::Result<()> {
     };
     println!("{figures}");
     Ok(())
-}
-
-/// Raises the limit of descriptors: thousands of clients live in this process.
-fn allow_descriptors() {
-    let maximum = getrlimit(Resource::Nofile).maximum;
-    // What then fails for want of descriptors says so.
-    let _ = setrlimit(
-        Resource::Nofile,
-        Rlimit {
-            current: maximum,
-            maximum,
-        },
-    );
 }
 
 fn loopback(text: &str) -> Result<SocketAddrV4, String> {

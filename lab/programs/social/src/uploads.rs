@@ -1,6 +1,5 @@
 //! The timeline while large pictures are uploaded.
 
-use std::io::Cursor;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread;
@@ -87,7 +86,7 @@ fn jpeg(width: u32, height: u32) -> anyhow::Result<Vec<u8>> {
         image::Rgb(noisy.map(|channel| u8::try_from(channel).unwrap_or(u8::MAX)))
     });
     let mut bytes = Vec::new();
-    JpegEncoder::new_with_quality(&mut Cursor::new(&mut bytes), JPEG_QUALITY)
+    JpegEncoder::new_with_quality(&mut bytes, JPEG_QUALITY)
         .encode_image(&picture)
         .context("a JPEG")?;
     Ok(bytes)
