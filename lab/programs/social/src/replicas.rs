@@ -56,7 +56,7 @@ impl Replicas {
         let begun = Instant::now();
         let pid = Pid::from_raw(victim.pid()).context("a process number")?;
         kill_process(pid, Signal::KILL).context("SIGKILL")?;
-        // Its starter waits for it, which succeeds when its last thread has closed what it had open.
+        // Its starter reaps it, which succeeds when its last thread has closed what it had open.
         while victim.stat().is_ok() {
             ensure!(begun.elapsed() < GONE_MAX, "a killed process stays");
             thread::sleep(POLL);
