@@ -50,7 +50,7 @@ pub(crate) fn measure(
     server: Option<u32>,
     halt: &Stop,
 ) -> anyhow::Result<Measured> {
-    let is_program = |load: &&Load| load.path.is_none() && load.url.is_none();
+    let is_program = |load: &&Load| [&load.path, &load.url, &load.urls] == [&None; 3];
     let (programs, requests): (Vec<_>, Vec<_>) = step.loads.iter().partition(is_program);
     let streams = requests.iter().map(|load| {
         http::stream(load, words, figures).with_context(|| format!("load {:?}", load.name))

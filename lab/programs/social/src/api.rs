@@ -1,5 +1,6 @@
 //! The JSON API, as a program uses it, and what it fills a site with.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::io::Cursor;
 use std::net::SocketAddrV4;
@@ -9,7 +10,7 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 use image::{ImageFormat, Rgb, RgbImage};
-use reqwest::header::SET_COOKIE;
+use reqwest::header::{COOKIE, SET_COOKIE};
 use reqwest::multipart::{Form, Part};
 use reqwest::{Method, RequestBuilder, Response, StatusCode};
 use serde::{Deserialize, Serialize};
@@ -43,23 +44,17 @@ pub(crate) struct User {
     csrf: String,
 }
 
-/// A site's pictures and users.
+/// A user's pictures.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Site {
     owner: User,
     album: String,
     pub(crate) pictures: Vec<String>,
-    /// Others, who will like the pictures.
-    pub(crate) likers: Vec<User>,
 }
 
 impl Site {
-    /// Adds small pictures of a new user, and users who will like them.
-    pub(crate) async fn fill(
-        client: &Client,
-        pictures: usize,
-        likers: usize,
-    ) -> anyhow::Result<Self> {
+    /// Adds small pictures of a new user.
+    pub(crate) async fn fill(client: &Client, pictures: usize) -> anyhow::Result<Self> {
         let owner = client.sign_up("owner").await?;
         let title = json!({ "title": "Small pictures" });
         let album = || {
@@ -73,7 +68,6 @@ impl Site {
             owner,
             album,
             pictures: Vec::new(),
-            likers: Vec::new(),
         };
         let mut png = Vec::new();
         RgbImage::from_pixel(1, 1, Rgb([30, 120, 200]))
@@ -86,10 +80,6 @@ impl Site {
         let added = stream::iter(batches).buffered(AT_ONCE).try_collect();
         let added: Vec<Vec<String>> = added.await?;
         site.pictures = added.concat();
-        for number in 0..likers {
-            site.likers
-                .push(client.sign_up(&format!("liker-{number}")).await?);
-        }
         Ok(site)
     }
 
@@ -98,15 +88,32 @@ impl Site {
         serde_json::from_slice(&text).with_context(|| file.display().to_string())
     }
 
-    pub(crate) fn write(&self, file: &Path) -> anyhow::Result<()> {
-        let text = serde_json::to_vec(self)?;
-        fs::write(file, text).with_context(|| file.display().to_string())
-    }
-
-    /// Returns the words that loads need: the owner's, and one picture.
-    pub(crate) fn words(&self) -> Value {
+    /// Writes it to a file, and for each of so many new users `FILE.N`: the URLs by which they like
+    /// each picture, beginning with another one. Returns the words that loads need.
+    pub(crate) async fn write(
+        &self,
+        file: &Path,
+        client: &Client,
+        likers: usize,
+    ) -> anyhow::Result<Value> {
+        fs::write(file, serde_json::to_vec(self)?).with_context(|| file.display().to_string())?;
         let User { cookie, csrf } = &self.owner;
-        json!({ "cookie": cookie, "csrf": csrf, "picture": self.pictures.first() })
+        let picture = self.pictures.first();
+        let mut words = json!({ "cookie": cookie, "csrf": csrf, "picture": picture });
+        for number in 0..likers {
+            let liker = client.sign_up(&format!("liker-{number}")).await?;
+            words[format!("cookie{number}")] = json!(liker.cookie);
+            words[format!("csrf{number}")] = json!(liker.csrf);
+            let (before, behind) = self
+                .pictures
+                .split_at(number * self.pictures.len() / likers);
+            let mut urls = String::new();
+            for id in behind.iter().chain(before) {
+                writeln!(urls, "{}/api/pictures/{id}/like", client.origin)?;
+            }
+            fs::write(format!("{}.{number}", file.display()), urls).context("a list of URLs")?;
+        }
+        Ok(words)
     }
 
     /// Returns the number of likes of all pictures together.
@@ -149,14 +156,6 @@ impl Site {
         client
             .as_user(&self.owner, Method::POST, &path)
             .multipart(form)
-    }
-}
-
-impl User {
-    /// Returns the fields of this user's requests.
-    pub(crate) fn fields(&self) -> [(String, String); 2] {
-        [("cookie", &self.cookie), ("x-csrf-token", &self.csrf)]
-            .map(|(name, value)| (name.to_owned(), value.clone()))
     }
 }
 
@@ -213,10 +212,9 @@ impl Client {
     }
 
     fn as_user(&self, user: &User, method: Method, path: &str) -> RequestBuilder {
-        let fields = user.fields().into_iter();
-        fields.fold(self.request(method, path), |request, (name, value)| {
-            request.header(name, value)
-        })
+        self.request(method, path)
+            .header(COOKIE, &user.cookie)
+            .header("x-csrf-token", &user.csrf)
     }
 
     fn request(&self, method: Method, path: &str) -> RequestBuilder {

@@ -52,7 +52,7 @@ struct Traffic {
 impl Options {
     pub(crate) async fn run(&self, client: &Client) -> anyhow::Result<Value> {
         let replicas = Replicas::of(self.pid)?;
-        let pictures = Site::fill(client, PICTURES, 0).await?.pictures;
+        let pictures = Site::fill(client, PICTURES).await?.pictures;
         let topics: Vec<String> = pictures.iter().map(|id| likes_topic(id)).collect();
         let user = client.sign_up("liker").await?;
         let url = client.origin.replace("http:", "ws:") + "/feed";

@@ -4,7 +4,6 @@
 mod api;
 mod feed;
 mod kill;
-mod load;
 mod replicas;
 mod third_party;
 mod uploads;
@@ -27,10 +26,8 @@ struct Options {
 
 #[derive(Debug, Subcommand)]
 enum What {
-    /// Adds small pictures of one user, and users who will like them; notes all in a file
+    /// Adds small pictures of one user, and users who will like them; notes all in files
     Fill(Fill),
-    /// Users of the file like each of its pictures once
-    Likes(load::Likes),
     /// Sums up the likes of the file's pictures
     Count { file: PathBuf },
     /// Reads the timeline while large pictures are uploaded to the file's album at once
@@ -58,11 +55,9 @@ async fn main() -> anyhow::Result<()> {
     let client = Client::new(server)?;
     let figures = match what {
         What::Fill(fill) => {
-            let site = Site::fill(&client, fill.pictures, fill.likers).await?;
-            site.write(&fill.file)?;
-            site.words()
+            let site = Site::fill(&client, fill.pictures).await?;
+            site.write(&fill.file, &client, fill.likers).await?
         }
-        What::Likes(likes) => likes.run(server)?,
         What::Count { file } => Site::read(&file)?.count(&client).await?,
         What::Uploads(uploads) => uploads.run(&client).await?,
         What::Feed(feed) => feed.run(server).await?,

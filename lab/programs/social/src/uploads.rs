@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use clap::Args;
-use greenroom_load::plan::{Pace, Schedule, StreamPlan};
-use greenroom_load::run::Stop;
+use greenroom_load::plan::{Pace, Plan, Schedule, StreamPlan};
+use greenroom_load::run::{Stop, run};
 use image::RgbImage;
 use image::codecs::jpeg::JpegEncoder;
 use serde_json::{Value, json};
@@ -16,13 +16,13 @@ use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 use crate::api::{Client, Site};
-use crate::load;
 
 /// Time of reading the timeline before the uploads begin.
 const HEAD_START: Duration = Duration::from_millis(500);
 /// Longest load: it ends with the uploads.
 const LOAD_MAX: Duration = Duration::from_mins(2);
 const CONNECTIONS: u32 = 1_000;
+const INTERVAL: Duration = Duration::from_secs(1);
 /// Pixels of a side: 12 megapixels, as telephones take them.
 const WIDTH: u32 = 4_000;
 const HEIGHT: u32 = 3_000;
@@ -52,10 +52,14 @@ impl Options {
         reads.variable_length = true;
         reads.connections = CONNECTIONS;
         reads.pace = Pace::Open(Schedule::constant(self.rate, LOAD_MAX)?);
+        let plan = Plan {
+            streams: vec![reads],
+            interval: INTERVAL,
+        };
         let stop = Stop::default();
         let reading = thread::spawn({
             let stop = stop.clone();
-            move || load::make(vec![reads], &stop)
+            move || run(&plan, None, &stop, &mut |_| ())
         });
         sleep(HEAD_START).await;
         let begin = Instant::now();
@@ -69,10 +73,20 @@ impl Options {
         stop.stop();
         let read = reading.join().map_err(|_| anyhow::anyhow!("a panic"))??;
         let failed = ended.iter().filter_map(|upload| upload.as_ref().err());
-        let mut figures = load::figures(&read)?;
-        figures["uploads_failed"] = json!(failed.inspect(|error| eprintln!("{error:#}")).count());
-        figures["uploads_seconds"] = json!(seconds);
-        Ok(figures)
+        let failed = failed.inspect(|error| eprintln!("{error:#}")).count();
+        // What was under way at the end does not count.
+        let tally = &read.streams.first().context("a stream")?.tally;
+        let millis = |time: Duration| time.as_secs_f64() * 1e3;
+        Ok(json!({
+            "ok_p50_ms": millis(tally.good.quantile(0.5)),
+            "ok_p99_ms": millis(tally.good.quantile(0.99)),
+            "ok_max_ms": millis(tally.good.max()),
+            "late_p99_ms": millis(tally.lag.quantile(0.99)),
+            "rejected": tally.bad.count(),
+            "failed": tally.failures.total(),
+            "uploads_failed": failed,
+            "uploads_seconds": seconds,
+        }))
     }
 }
 

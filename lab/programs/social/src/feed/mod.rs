@@ -67,7 +67,7 @@ impl Options {
     pub(crate) async fn run(&self, server: SocketAddrV4) -> anyhow::Result<Value> {
         let replicas = Replicas::of(self.pid)?;
         let client = Client::new(server)?;
-        let pictures = Site::fill(&client, self.pictures, 0).await?.pictures;
+        let pictures = Site::fill(&client, self.pictures).await?.pictures;
         let mut likers = Likers {
             user: client.sign_up("liker").await?,
             client,
