@@ -14,47 +14,13 @@ pub struct Binaries {
 }
 
 impl Binaries {
-    /// Builds these packages of the lab.
-    ///
-    /// # Errors
-    /// If cargo fails.
-    pub fn build_lab(&mut self, packages: &[&str]) -> anyhow::Result<()> {
-        let flags = packages.iter().flat_map(|package| ["-p", package]);
-        self.cargo(lab_directory(), "release", &flags.collect::<Vec<_>>())
-    }
-
     /// Builds the program `greenroom`.
     ///
     /// # Errors
     /// If cargo fails.
     pub fn build_greenroom(&mut self) -> anyhow::Result<()> {
-        self.build_program("greenroom-cli", "greenroom")
-    }
-
-    /// Builds a program of the repository.
-    ///
-    /// # Errors
-    /// If cargo fails.
-    pub fn build_program(&mut self, package: &str, program: &str) -> anyhow::Result<()> {
-        let flags = ["-p", package, "--bin", program];
+        let flags = ["-p", "greenroom-cli", "--bin", "greenroom"];
         self.cargo(repository(), "dist", &flags)
-    }
-
-    /// Builds a program of one file in Go, beside a program that was built before.
-    ///
-    /// # Errors
-    /// If `go` fails, or nothing named `beside` was built.
-    pub fn build_go(&mut self, name: &str, source: &Path, beside: &str) -> anyhow::Result<()> {
-        let path = self.path(beside)?.with_file_name(name);
-        eprintln!("building {name} …");
-        let status = Command::new("go")
-            .args(["build", "-o"])
-            .args([&path, source])
-            .status()
-            .context("cannot run go")?;
-        ensure!(status.success(), "go build {} failed", source.display());
-        self.by_name.insert(name.to_owned(), path);
-        Ok(())
     }
 
     /// Returns the path of a program that was built.

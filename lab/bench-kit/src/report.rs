@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::binaries::lab_directory;
 use crate::goal::Verdict;
 use crate::machine;
-use crate::options::{Keep, RunOptions};
+use crate::options::Keep;
 
 /// The result of one case.
 #[derive(Debug)]
@@ -70,15 +70,6 @@ impl Run {
     pub fn add(&mut self, report: Report) {
         println!("{report}");
         self.reports.push(report);
-    }
-
-    /// Writes the files that were asked for.
-    ///
-    /// # Errors
-    /// If one cannot be written.
-    pub fn store(&self, options: &RunOptions) -> anyhow::Result<()> {
-        let (rounds, seconds) = (options.rounds(), options.seconds());
-        self.keep(&options.keep, &format!("{rounds} rounds of {seconds} s"))
     }
 
     /// Writes the files that were asked for, of a measurement of any size.

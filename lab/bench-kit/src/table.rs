@@ -2,8 +2,6 @@
 
 use comfy_table::{CellAlignment, Table, presets};
 
-use crate::stats::Spread;
-
 /// Creates a table whose first column is a name and whose others are numbers.
 #[must_use]
 pub fn table<'a>(header: impl IntoIterator<Item = &'a str>) -> Table {
@@ -15,12 +13,4 @@ pub fn table<'a>(header: impl IntoIterator<Item = &'a str>) -> Table {
         column.set_cell_alignment(CellAlignment::Right);
     }
     table
-}
-
-const NOTHING: &str = "-";
-
-/// Formats a spread with so many digits after the point, or a dash.
-#[must_use]
-pub fn cell(spread: Option<Spread>, digits: usize) -> String {
-    spread.map_or_else(|| NOTHING.to_owned(), |spread| format!("{spread:.digits$}"))
 }

@@ -201,6 +201,8 @@ pub(crate) struct Load {
     pub(crate) path: Option<String>,
     /// The whole URL of requests, if they go elsewhere.
     pub(crate) url: Option<String>,
+    /// A file of URLs of one server, a line each, that take turns.
+    pub(crate) urls: Option<String>,
     #[serde(default = "default_method")]
     pub(crate) method: String,
     #[serde(default)]
@@ -365,11 +367,13 @@ impl Experiment {
                 );
             }
             for load in case.steps.iter().flat_map(|step| &step.loads) {
-                let kinds = [&load.ab, &load.bench, &load.command, &load.path, &load.url];
-                let count = kinds.iter().filter(|kind| kind.is_some()).count();
+                let programs = [&load.ab, &load.bench, &load.command];
+                let requests = [&load.path, &load.url, &load.urls];
+                let kinds = programs.into_iter().chain(requests);
+                let count = kinds.filter(|kind| kind.is_some()).count();
                 ensure!(
                     count == 1,
-                    "case {:?}: load {:?} must have one of path, url, ab, bench and command",
+                    "case {:?}: load {:?} must have one of path, url, urls, ab, bench and command",
                     case.name,
                     load.name
                 );

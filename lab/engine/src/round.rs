@@ -98,6 +98,8 @@ impl Turn<'_> {
             for (name, value) in &sample.figures {
                 words.set(name, value);
             }
+            let texts = measured.texts.iter();
+            texts.for_each(|(name, text)| words.set(name, text));
         }
         sample.figures.extend(whole(server.take(), responses));
         for (name, expression) in &self.case.derive {

@@ -94,6 +94,7 @@ const PEERS: &[Need] = &[
     programs("caddy", &["caddy"]),
     programs("haproxy", &["haproxy"]),
     programs("nginx", &["nginx"]),
+    programs("redis-server", &["redis-server"]),
     programs("erlang-base", &["erl", "erlc"]),
     programs("libserver-starter-perl", &["start_server"]),
     // The loops of lab/experiments/loops.toml.

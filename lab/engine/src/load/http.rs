@@ -1,10 +1,13 @@
 //! Requests as a load, by greenroom-load.
 
+use std::fs::File;
+use std::io::BufReader;
 use std::net::Ipv4Addr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
-use greenroom_load::plan::{End, Pace, Phase, Protocol, Schedule, StreamPlan, Target};
+use greenroom_load::plan::{End, Pace, Paths, Phase, Protocol, Schedule, StreamPlan, Target};
 use greenroom_load::record::Times;
 use greenroom_load::run::{Measurement, StreamMeasurement};
 
@@ -35,6 +38,12 @@ pub(super) fn stream(load: &Load, words: &Words, figures: &Figures) -> anyhow::R
         (None, path) => words.fill(&format!("{{url}}{}", path.as_deref().unwrap_or("/")))?,
     };
     let mut stream = StreamPlan::new(url.parse::<Target>()?);
+    if let Some(file) = &load.urls {
+        let file = words.fill(file)?;
+        let list = File::open(&file).with_context(|| file.clone())?;
+        let (target, paths) = Paths::read(BufReader::new(list)).context(file)?;
+        (stream.targets, stream.paths) = (vec![target], Some(Arc::new(paths)));
+    }
     stream.name.clone_from(&load.name);
     stream.request.method.clone_from(&load.method);
     stream.request.body = words.fill(&load.body)?.into_bytes();

@@ -5,6 +5,7 @@ mod program;
 
 pub(crate) use program::Missing;
 
+use std::collections::BTreeMap;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -26,6 +27,8 @@ const POLL: Duration = Duration::from_millis(5);
 #[derive(Debug, Default)]
 pub(crate) struct Measured {
     pub(crate) figures: Figures,
+    /// Texts that commands printed, such as a cookie, for placeholders of later steps.
+    pub(crate) texts: BTreeMap<String, String>,
     /// The HTTP loads whole, for plots.
     pub(crate) streams: Vec<StreamMeasurement>,
     /// The server's use of the machine.
@@ -47,7 +50,7 @@ pub(crate) fn measure(
     server: Option<u32>,
     halt: &Stop,
 ) -> anyhow::Result<Measured> {
-    let is_program = |load: &&Load| load.path.is_none() && load.url.is_none();
+    let is_program = |load: &&Load| [&load.path, &load.url, &load.urls] == [&None; 3];
     let (programs, requests): (Vec<_>, Vec<_>) = step.loads.iter().partition(is_program);
     let streams = requests.iter().map(|load| {
         http::stream(load, words, figures).with_context(|| format!("load {:?}", load.name))
@@ -84,6 +87,11 @@ pub(crate) fn measure(
         for (program, load) in running.into_iter().zip(&programs) {
             let (output, name) = program.join().map_err(|_| anyhow::anyhow!("a panic"))?;
             let output = output.with_context(|| format!("load {name:?}"))?;
+            if load.command.is_some() {
+                let texts = program::texts(&output.stdout).into_iter();
+                let named = texts.map(|(key, text)| (format!("{name}.{key}"), text));
+                measured.texts.extend(named);
+            }
             let found = match (&load.ab, &load.bench) {
                 (Some(_), _) => program::of_ab(&output.stdout),
                 (None, Some(_)) => program::of_bench(&output.stdout),

@@ -1,5 +1,6 @@
 //! Programs as loads: ab, and those that print their figures.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::io::Read;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -159,11 +160,7 @@ impl fmt::Display for Missing {
 /// # Errors
 /// If the last line is something else, or [`Missing`].
 pub(super) fn of_json(stdout: &str) -> anyhow::Result<Figures> {
-    let last = stdout
-        .lines()
-        .rev()
-        .find(|line| !line.trim().is_empty())
-        .unwrap_or_default();
+    let last = last_line(stdout);
     let value: Value = serde_json::from_str(last)
         .with_context(|| format!("the last line of its output is no JSON: {last:?}"))?;
     let object = value
@@ -176,6 +173,21 @@ pub(super) fn of_json(stdout: &str) -> anyhow::Result<Figures> {
         .iter()
         .filter_map(|(key, value)| Some((key.clone(), value.as_f64()?)));
     Ok(numbers.collect())
+}
+
+/// Returns the texts beside a program's figures.
+pub(super) fn texts(stdout: &str) -> BTreeMap<String, String> {
+    let value = serde_json::from_str(last_line(stdout)).unwrap_or(Value::Null);
+    let all = value.as_object().into_iter().flatten();
+    all.filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned())))
+        .collect()
+}
+
+fn last_line(stdout: &str) -> &str {
+    let mut lines = stdout.lines().rev();
+    lines
+        .find(|line| !line.trim().is_empty())
+        .unwrap_or_default()
 }
 
 /// Reads ab's report.
@@ -259,6 +271,7 @@ mod tests {
         let finished = shell(script, LIMIT).expect("it ends well");
         let figures = of_json(&finished.stdout).expect("an object");
         assert_eq!(figures, Figures::from([("a".to_owned(), 1.5)]));
+        assert_eq!(texts(&finished.stdout)["name"], "x");
         assert!(finished.usage.contains_key("elapsed_seconds"));
     }
 

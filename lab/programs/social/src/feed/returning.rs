@@ -13,7 +13,7 @@ use tokio::time::{sleep, timeout};
 use tokio_tungstenite::tungstenite::Message as WebSocketMessage;
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
 
-use super::{Message, watch};
+use super::topics::{Message, Positions, watch};
 
 /// Pause before another attempt to connect.
 const REST: Duration = Duration::from_millis(50);
@@ -36,12 +36,11 @@ pub(crate) struct Returning {
 pub(crate) struct Returned {
     /// The times at which its connection broke, and at which all its watches were in force again.
     pub(crate) breaks: Vec<(Instant, Instant)>,
-    /// Events that came twice, or after one that did not come.
+    /// Events that came twice, or after one that did not come, and positions that the server had
+    /// forgotten.
     pub(crate) wrong: u64,
-    /// Positions that the server had forgotten.
-    pub(crate) resets: u64,
     /// The last event of each topic.
-    pub(crate) last: BTreeMap<String, u64>,
+    pub(crate) last: Positions,
 }
 
 impl Returning {
@@ -51,11 +50,7 @@ impl Returning {
         let is_over = Arc::new(AtomicBool::new(false));
         let mut clients = JoinSet::new();
         for _ in 0..count {
-            let mut client = Client {
-                url: url.to_owned(),
-                positions: topics.iter().map(|topic| (topic.clone(), None)).collect(),
-                record: Returned::default(),
-            };
+            let mut client = Client::new(url, topics);
             let socket = client.open().await?;
             clients.spawn(client.stay(socket, Arc::clone(&is_over)));
         }
@@ -73,6 +68,13 @@ impl Returning {
     }
 }
 
+/// Returns the last event of each topic now.
+pub(crate) async fn ends(url: &str, topics: &[String]) -> anyhow::Result<Positions> {
+    let mut client = Client::new(url, topics);
+    client.open().await?;
+    Ok(client.known())
+}
+
 struct Client {
     url: String,
     positions: BTreeMap<String, Option<u64>>,
@@ -80,6 +82,20 @@ struct Client {
 }
 
 impl Client {
+    fn new(url: &str, topics: &[String]) -> Self {
+        Self {
+            url: url.to_owned(),
+            positions: topics.iter().map(|topic| (topic.clone(), None)).collect(),
+            record: Returned::default(),
+        }
+    }
+
+    fn known(&self) -> Positions {
+        let all = self.positions.iter();
+        all.filter_map(|(topic, position)| Some((topic.clone(), (*position)?)))
+            .collect()
+    }
+
     async fn stay(
         mut self,
         mut socket: Socket,
@@ -92,10 +108,7 @@ impl Client {
                 Ok(None | Some(Err(_))) => socket = self.come_back(&is_over).await?,
             }
         }
-        let known = self.positions.into_iter();
-        self.record.last = known
-            .filter_map(|(topic, position)| Some((topic, position?)))
-            .collect();
+        self.record.last = self.known();
         Ok(self.record)
     }
 
@@ -149,7 +162,7 @@ impl Client {
             }
             *position = Some(event.seq);
         }
-        self.record.resets += message.reset.len() as u64;
+        self.record.wrong += message.reset.len() as u64;
         let in_force = message.at.len() + message.reset.len();
         for (topic, seq) in message.at.into_iter().chain(message.reset) {
             // The known position stays: the next event is compared with it.
