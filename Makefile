@@ -136,11 +136,6 @@ lab: ## List the experiments, or run one: RUN=tutorial, RUN=all QUICK=1 (ARGS: f
 		$(RUN) $(if $(QUICK),--quick) $(ARGS)
 
 
-.PHONY: bench-upgrade
-bench-upgrade: ## Count requests that fail during upgrades, beside nginx, HAProxy, Caddy and Starman (ARGS=--help)
-	-$(CARGO) xtask peers
-	$(CARGO) run --release --locked --manifest-path lab/upgrade-bench/Cargo.toml --bin bench-upgrade -- $(ARGS)
-
 .PHONY: bench-social
 bench-social: tools ## Measure the social network: likes, uploads, feed, third parties, replicas (ARGS=--help)
 	$(CARGO) run --release --locked --manifest-path lab/social-bench/Cargo.toml --bin bench-social -- $(ARGS)

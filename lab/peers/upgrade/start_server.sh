@@ -18,6 +18,8 @@ start)
     exec start_server --port="$address" --interval=5 --status-file="$status" "$@"
     ;;
 hup)
+    # It is there once the first generation has run for the interval.
+    until [ -s "$status" ]; do sleep 0.02; done
     before=$(generation)
     kill -HUP "$3"
     until [ "$(generation)" != "$before" ]; do sleep 0.02; done

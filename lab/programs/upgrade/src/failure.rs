@@ -21,19 +21,6 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
-    pub(crate) const ALL: [Self; 5] = [
-        Self::Refused,
-        Self::Reset,
-        Self::Ended,
-        Self::Wrong,
-        Self::Late,
-    ];
-
-    /// Returns the name of its figure.
-    pub(crate) fn name(self) -> String {
-        format!("{self:?}").to_lowercase()
-    }
-
     /// Returns a failure of this kind.
     pub(crate) fn by(self, why: impl Display) -> Failed {
         Failed(self, why.to_string())

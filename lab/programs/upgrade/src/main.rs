@@ -1,5 +1,5 @@
-//! What experiment `upgrade` cannot declare: clients of all kinds that count each failure while a
-//! command upgrades their server again and again, and the application behind proxies.
+//! The clients of experiment `upgrade`, of all kinds, who count each failure while a
+//! command upgrades their server again and again; and the application behind proxies.
 
 mod failure;
 mod http1;

@@ -8,7 +8,7 @@ use tokio::time::interval;
 
 use crate::CHUNK_BYTES;
 use crate::failure::{Failed, Failure, within};
-use crate::http1::{Head, respond, uploaded};
+use crate::http1::{Response, respond, uploaded};
 use crate::load::Client;
 use crate::tcp::{RESPONSE_MAX, Stream};
 
@@ -45,13 +45,10 @@ pub(crate) async fn download(client: &Client) -> Result<(), Failed> {
     let path = download_path(client);
     let head = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
     stream.send(head.as_bytes(), false).await?;
-    let mut head = within(RESPONSE_MAX, Head::read(&mut stream)).await?;
-    if head.status != 200 {
-        return Err(Failure::Wrong.by(format!("status {}", head.status)));
-    }
+    let mut response = within(RESPONSE_MAX, Response::begin(&mut stream)).await?;
     let mut buffer = vec![0; CHUNK_BYTES];
     let next = async |room: usize| {
-        let mut piece = std::mem::take(&mut head.body);
+        let mut piece = std::mem::take(&mut response.body);
         if piece.is_empty() {
             let room = room.min(buffer.len());
             let count = stream.bytes.read(&mut buffer[..room]).await?;

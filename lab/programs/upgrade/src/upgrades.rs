@@ -22,8 +22,8 @@ pub(crate) struct Upgrades {
     #[arg(long, default_value = "true")]
     finish: String,
     /// Number of upgrades
-    #[arg(long, value_parser = value_parser!(u32).range(1..=1000))]
-    upgrades: u32,
+    #[arg(long = "upgrades", value_parser = value_parser!(u32).range(1..=1000))]
+    count: u32,
     /// Seconds in which upgrades are begun: a server that needs longer gets fewer
     #[arg(long, default_value_t = 420, value_parser = value_parser!(u64).range(1..=3600))]
     seconds_max: u64,
@@ -44,7 +44,7 @@ impl Upgrades {
     pub(crate) fn run(&self) -> anyhow::Result<Figures> {
         let begin = Instant::now();
         let (mut upgrades, mut seconds, mut processes) = (0, 0.0, 0);
-        while upgrades < self.upgrades && begin.elapsed().as_secs() < self.seconds_max {
+        while upgrades < self.count && begin.elapsed().as_secs() < self.seconds_max {
             upgrades += 1;
             run(&self.upgrade).with_context(|| format!("upgrade {upgrades}"))?;
             seconds = begin.elapsed().as_secs_f64();

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use futures_util::{SinkExt, StreamExt};
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 use tokio_tungstenite::tungstenite::protocol::CloseFrame;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::{Error, Message};
@@ -21,12 +21,6 @@ const CLOSE_MAX: Duration = Duration::from_secs(5);
 
 type Socket = WebSocketStream<Box<dyn Duplex>>;
 
-enum Told {
-    Text(String),
-    /// A close frame with 1001 (going away) or 1012 (service restart).
-    Closed,
-}
-
 /// Opens one WebSocket after the other until the load ends.
 pub(crate) async fn run(client: &Client) {
     let once = async || {
@@ -42,48 +36,37 @@ pub(crate) async fn run(client: &Client) {
 /// Sends messages and awaits their echoes, until an end in order or a failure; counts them.
 async fn talk(client: &Client, socket: &mut Socket) {
     let ends = Instant::now() + LIFE + LIFE.mul_f64(fastrand::f64() / 2.0);
-    for number in 0_u64.. {
-        if !client.goes_on() || Instant::now() > ends {
-            return leave(socket).await;
-        }
-        let told = match timeout(PAUSE_MAX.mul_f64(fastrand::f64()), receive(socket)).await {
-            Err(_) => echo(socket, format!("message {number}")).await,
-            Ok(told) => told,
-        };
-        match told {
-            Ok(Told::Closed) => {
+    while client.goes_on() && Instant::now() < ends {
+        match within(RESPONSE_MAX, echo(socket)).await {
+            Ok(true) => client.count(Ok(())),
+            Ok(false) => {
                 client.add("reopened");
-                return leave(socket).await;
+                break;
             }
-            Ok(Told::Text(_)) => client.count(Ok(())),
             Err(failed) => return client.count(Err(failed)),
         }
+        sleep(PAUSE_MAX.mul_f64(fastrand::f64())).await;
     }
+    leave(socket).await;
 }
 
-async fn echo(socket: &mut Socket, text: String) -> Result<Told, Failed> {
+/// Has a message echoed; returns false if a close frame with 1001 (going away) or 1012 (service
+/// restart) came instead.
+async fn echo(socket: &mut Socket) -> Result<bool, Failed> {
+    let text = format!("message {}", fastrand::u64(..));
     // After an error the close frame may be there to be read.
     let sent = socket.send(Message::text(text.clone())).await;
-    match (within(RESPONSE_MAX, receive(socket)).await, sent) {
-        (Ok(Told::Text(told)), _) if told != text => {
-            Err(Failure::Wrong.by(format!("{told:?} instead of {text:?}")))
-        }
-        (Err(_), Err(error)) => Err(error.into()),
-        (told, _) => told,
-    }
-}
-
-async fn receive(socket: &mut Socket) -> Result<Told, Failed> {
     loop {
         match socket.next().await {
-            Some(Ok(Message::Text(text))) => return Ok(Told::Text(text.to_string())),
-            Some(Ok(Message::Close(frame))) => {
-                return match frame.map(|frame| frame.code) {
-                    Some(CloseCode::Away | CloseCode::Restart) => Ok(Told::Closed),
-                    other => Err(Failure::Wrong.by(format!("closed with {other:?}"))),
-                };
+            Some(Ok(Message::Text(told))) if told.as_str() == text => return Ok(true),
+            Some(Ok(Message::Close(Some(frame))))
+                if matches!(frame.code, CloseCode::Away | CloseCode::Restart) =>
+            {
+                return Ok(false);
             }
-            Some(message) => drop(message?),
+            Some(Ok(Message::Ping(_) | Message::Pong(_))) => {}
+            Some(Ok(other)) => return Err(Failure::Wrong.by(format!("{other:?}"))),
+            Some(Err(error)) => return Err(sent.err().unwrap_or(error).into()),
             None => return Err(Failure::Ended.by("no close frame")),
         }
     }
