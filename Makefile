@@ -134,9 +134,3 @@ miri: ## Run the actors' unsafe code under Miri (needs a nightly toolchain; inst
 lab: ## List the experiments, or run one: RUN=tutorial, RUN=all QUICK=1 (ARGS: further flags)
 	$(CARGO) run --release --quiet --locked --manifest-path lab/Cargo.toml --package greenroom-lab --bin lab -- \
 		$(RUN) $(if $(QUICK),--quick) $(ARGS)
-
-
-.PHONY: bench-upgrade
-bench-upgrade: ## Count requests that fail during upgrades, beside nginx, HAProxy, Caddy and Starman (ARGS=--help)
-	-$(CARGO) xtask peers
-	$(CARGO) run --release --locked --manifest-path lab/upgrade-bench/Cargo.toml --bin bench-upgrade -- $(ARGS)

@@ -76,7 +76,11 @@ pub(super) fn run(command: &[String], limit: Duration, halt: &Stop) -> anyhow::R
             let last: Vec<_> = last.into_iter().rev().collect();
             bail!("{} ended with {status}: {}", text(), last.join(" | "))
         }
-        Some(usage) => Ok(Finished { stdout, usage }),
+        Some(usage) => {
+            // What it says beside its figures.
+            eprint!("{stderr}");
+            Ok(Finished { stdout, usage })
+        }
     }
 }
 

@@ -2,7 +2,6 @@
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
-use std::thread;
 
 use anyhow::Context as _;
 use axum::Router;
@@ -17,19 +16,14 @@ use bytes::Bytes;
 use futures_util::{StreamExt, stream};
 use tokio::net::TcpListener;
 
-use crate::client::{CHUNK_BYTES, HELLO};
+use crate::{CHUNK_BYTES, HELLO};
 
-/// Serves on a thread of its own until the program ends.
+/// Serves until the program ends.
 ///
 /// # Errors
 /// If it cannot listen.
-pub(crate) fn start() -> anyhow::Result<SocketAddr> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
-    let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0"));
-    let listener = listener.context("the upstream")?;
-    let address = listener.local_addr()?;
+pub(crate) async fn serve(address: SocketAddr) -> anyhow::Result<()> {
+    let listener = TcpListener::bind(address).await;
     let routes = Router::new()
         .route("/hello", get(async || HELLO))
         .route("/upload", post(upload))
@@ -38,10 +32,8 @@ pub(crate) fn start() -> anyhow::Result<SocketAddr> {
             "/ws/echo",
             get(async |upgrade: WebSocketUpgrade| upgrade.on_upgrade(echo)),
         );
-    thread::Builder::new()
-        .name("upstream".to_owned())
-        .spawn(move || runtime.block_on(async { axum::serve(listener, routes).await }))?;
-    Ok(address)
+    axum::serve(listener.context("the upstream")?, routes).await?;
+    Ok(())
 }
 
 async fn upload(body: Body) -> Result<String, StatusCode> {
