@@ -1,5 +1,7 @@
 //! The cases: ours and a peer under one load.
 
+use std::time::Duration;
+
 use crate::load::Load;
 
 /// Greenroom and a peer under the same load.
@@ -30,6 +32,8 @@ const KEEP_ALIVE: Load = Load {
     connections: 64,
     in_flight: 1,
     fields: "",
+    pause: Duration::ZERO,
+    requests: [2_048, 10_240],
 };
 
 /// A service that stays where it is called, as the peer's.
@@ -48,6 +52,8 @@ pub(crate) const CASES: &[Case] = &[
         peer: &["hyper"],
         load: Load {
             connections: 1,
+            pause: Duration::from_micros(300),
+            requests: [512, 2_560],
             ..KEEP_ALIVE
         },
     },

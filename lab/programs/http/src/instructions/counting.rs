@@ -12,10 +12,6 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::load::Load;
 
-/// Requests of the first run: enough for a route to find its place, and buffers their size.
-const FEW: usize = 2_048;
-/// Requests of the second run.
-const MANY: usize = 10_240;
 /// Runs of each kind, of which the least counts. What disturbs a server only adds: a thread that
 /// loses its processor makes a handler look long, and the placement moves its route.
 const RUNS: usize = 3;
@@ -45,13 +41,14 @@ pub(crate) fn version() -> anyhow::Result<String> {
 /// If the server does not serve, or callgrind does not tell its total.
 #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
 pub(crate) fn count(server: &Path, kind: &[&str], load: &Load) -> anyhow::Result<f64> {
+    let [few, many] = load.requests;
     let least = |requests| {
         let runs = (0..RUNS).map(|_| total(server, kind, load, requests));
         let totals = runs.collect::<anyhow::Result<Vec<_>>>();
         let totals = totals.with_context(|| kind.join(" "))?;
         totals.into_iter().min().context("no run")
     };
-    let ((few_total, few), (many_total, many)) = (least(FEW)?, least(MANY)?);
+    let ((few_total, few), (many_total, many)) = (least(few)?, least(many)?);
     ensure!(
         many_total > few_total,
         "more requests took fewer instructions"

@@ -3,6 +3,7 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddrV4, TcpStream};
+use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
@@ -20,6 +21,11 @@ pub(crate) struct Load {
     pub(crate) in_flight: usize,
     /// Fields after `Host`, each with its end of line.
     pub(crate) fields: &'static str,
+    /// Time from a response to the next request. Without one, whether a server that looks for more
+    /// input finds the next request there depends on the machine.
+    pub(crate) pause: Duration,
+    /// Requests of a short run, which is enough for a route to find its place, and of a long one.
+    pub(crate) requests: [usize; 2],
 }
 
 impl Load {
@@ -51,6 +57,9 @@ impl Load {
                     ensure!(is_good(response), "a response is not 200, or not as long");
                 }
                 if turn < turns {
+                    if !self.pause.is_zero() {
+                        thread::sleep(self.pause);
+                    }
                     connection.write_all(&batch)?;
                 }
             }
@@ -110,7 +119,6 @@ fn is_good(response: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use std::net::TcpListener;
-    use std::thread;
 
     use super::*;
 
@@ -134,6 +142,8 @@ mod tests {
                 connections: 1,
                 in_flight: 2,
                 fields: "",
+                pause: Duration::ZERO,
+                requests: [0, 0],
             };
             let server = thread::spawn(move || serve(&listener, response));
             let sent = load.send(port, 7);
