@@ -37,6 +37,9 @@ impl<A: App> Connection<A> {
         if self.is_leaving() && self.http.is_idle() && scratch.unread().is_empty() {
             return self.leave(cx, scratch);
         }
+        if scratch.unread().is_empty() && self.http.is_idle() {
+            return self.read(self.wait_for_request(scratch), cx, scratch);
+        }
         let received = {
             let mut context = self.home.context.borrow_mut();
             self.http.receive(scratch.unread(), &mut context)
