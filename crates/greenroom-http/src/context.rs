@@ -15,6 +15,9 @@ const SPARE_MAPS_MAX: usize = 64;
 /// A map that grew beyond this many fields is given back to the allocator.
 const SPARE_MAP_FIELDS_MAX: usize = 32;
 
+/// The longest `Host` that is remembered: that of the longest name (RFC 1035, 3.1), with a port.
+const KNOWN_HOST_BYTES_MAX: usize = 255 + ":65535".len();
+
 /// State shared by the connections of one loop: limits, the cached date, and recycled memory.
 #[derive(Debug)]
 pub struct Context {
@@ -23,6 +26,7 @@ pub struct Context {
     /// The `Date` of every response. The context's owner refreshes it.
     pub date: DateCache,
     arena: BytesMut,
+    known_host: Option<HeaderValue>,
     spare_maps: Vec<HeaderMap>,
     spare_extensions: Vec<Extensions>,
     #[expect(clippy::vec_box, reason = "their places are what is kept")]
@@ -37,6 +41,7 @@ impl Context {
             limits,
             date: DateCache::new(now),
             arena: BytesMut::new(),
+            known_host: None,
             spare_maps: Vec::new(),
             spare_extensions: Vec::new(),
             spare_heads: Vec::new(),
@@ -77,6 +82,24 @@ impl Context {
         *head.request.headers_mut() = self.spare_maps.pop().unwrap_or_default();
         *head.request.extensions_mut() = self.spare_extensions.pop().unwrap_or_default();
         head
+    }
+
+    /// Returns the last `Host` that was found well-formed: most requests of a loop name the same.
+    pub(crate) fn known_host(&self) -> Option<&HeaderValue> {
+        self.known_host.as_ref()
+    }
+
+    pub(crate) fn know_host(&mut self, host: Option<&[u8]>) {
+        let Some(host) = host.filter(|host| host.len() <= KNOWN_HOST_BYTES_MAX) else {
+            return;
+        };
+        if self
+            .known_host
+            .as_ref()
+            .is_none_or(|known| known.as_bytes() != host)
+        {
+            self.known_host = HeaderValue::from_bytes(host).ok();
+        }
     }
 
     pub(crate) fn copy(&mut self, head: &[u8]) -> Bytes {

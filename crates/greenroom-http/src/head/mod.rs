@@ -137,8 +137,10 @@ fn build(
     // Built where it stays until it is the application's: a request is 240 bytes long.
     let mut built = context.head();
     let request = &mut built.request;
-    let fields = append(raw.headers, &shared, request.headers_mut(), version)?;
+    let map = request.headers_mut();
+    let fields = append(raw.headers, &shared, context.known_host(), map, version)?;
     fields.agree_with(&method, &uri)?;
+    context.know_host(fields.host);
     let connects = method == Method::CONNECT;
 
     *request.method_mut() = method;
