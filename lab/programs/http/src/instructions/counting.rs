@@ -16,7 +16,7 @@ use crate::load::Load;
 /// loses its processor makes a handler look long, and the placement moves its route.
 const RUNS: usize = 3;
 /// The longest time in which a server listens.
-const START_MAX: Duration = Duration::from_secs(60);
+const START_MAX: Duration = Duration::from_mins(1);
 /// The interval of looks whether it does.
 const LOOK: Duration = Duration::from_millis(20);
 

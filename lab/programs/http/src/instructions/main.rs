@@ -68,10 +68,8 @@ fn run(options: &Options) -> anyhow::Result<ExitCode> {
     let mut is_too_much = false;
     for case in chosen {
         let ours = counting::count(&server, case.ours, &case.load)?;
-        let peer = match options.alone {
-            true => None,
-            false => Some(counting::count(&server, case.peer, &case.load)?),
-        };
+        let peer = || counting::count(&server, case.peer, &case.load);
+        let peer = (!options.alone).then(peer).transpose()?;
         let change = baseline.change(case.name, ours);
         println!("{}", row(case, ours, peer, change));
         is_too_much |= change.is_none_or(Change::is_too_much);
