@@ -134,3 +134,9 @@ miri: ## Run the actors' unsafe code under Miri (needs a nightly toolchain; inst
 lab: ## List the experiments, or run one: RUN=tutorial, RUN=all QUICK=1 (ARGS: further flags)
 	$(CARGO) run --release --quiet --locked --manifest-path lab/Cargo.toml --package greenroom-lab --bin lab -- \
 		$(RUN) $(if $(QUICK),--quick) $(ARGS)
+
+# What a clock on a shared machine cannot show. Not in .ci/run: the release build takes minutes.
+.PHONY: bench-instructions
+bench-instructions: ## Count instructions of a request, beside hyper, axum and the baseline (ARGS=--update; needs valgrind)
+	$(CARGO) build --release --locked --manifest-path lab/Cargo.toml --package lab-http --bins
+	lab/target/release/http-instructions $(ARGS)

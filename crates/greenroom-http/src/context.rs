@@ -3,17 +3,20 @@ use std::time::SystemTime;
 use bytes::{Bytes, BytesMut};
 use http::{Extensions, HeaderMap, HeaderValue};
 
-use crate::{DateCache, Limits};
+use crate::{DateCache, Limits, RequestHead};
 
 /// Heads up to this size share an arena; a larger one gets an allocation of its own.
 const ARENA_HEAD_MAX: usize = 2_048;
 /// A request that waits long pins the arena that its head is in, so an arena is small.
 const ARENA_BYTES: usize = 8_192;
-/// Emptied header maps, and as many emptied extensions, kept for the next requests of the same
-/// loop.
+/// Emptied header maps, and as many emptied extensions and heads, kept for the next requests of the
+/// same loop.
 const SPARE_MAPS_MAX: usize = 64;
 /// A map that grew beyond this many fields is given back to the allocator.
 const SPARE_MAP_FIELDS_MAX: usize = 32;
+
+/// The longest `Host` that is remembered: that of the longest name (RFC 1035, 3.1), with a port.
+const KNOWN_HOST_BYTES_MAX: usize = 255 + ":65535".len();
 
 /// State shared by the connections of one loop: limits, the cached date, and recycled memory.
 #[derive(Debug)]
@@ -23,8 +26,11 @@ pub struct Context {
     /// The `Date` of every response. The context's owner refreshes it.
     pub date: DateCache,
     arena: BytesMut,
+    known_host: Option<HeaderValue>,
     spare_maps: Vec<HeaderMap>,
     spare_extensions: Vec<Extensions>,
+    #[expect(clippy::vec_box, reason = "their places are what is kept")]
+    spare_heads: Vec<Box<RequestHead>>,
 }
 
 impl Context {
@@ -35,8 +41,10 @@ impl Context {
             limits,
             date: DateCache::new(now),
             arena: BytesMut::new(),
+            known_host: None,
             spare_maps: Vec::new(),
             spare_extensions: Vec::new(),
+            spare_heads: Vec::new(),
         }
     }
 
@@ -59,12 +67,39 @@ impl Context {
         }
     }
 
-    pub(crate) fn extensions(&mut self) -> Extensions {
-        self.spare_extensions.pop().unwrap_or_default()
+    /// Takes back a head whose request and target were taken out of it, so that the next one is
+    /// built in its place. What is left in it stays until then.
+    pub fn recycle_head(&mut self, head: Box<RequestHead>) {
+        if self.spare_heads.len() < SPARE_MAPS_MAX {
+            self.spare_heads.push(head);
+        }
     }
 
-    pub(crate) fn header_map(&mut self) -> HeaderMap {
-        self.spare_maps.pop().unwrap_or_default()
+    /// Returns a head to build one in, with recycled memory for fields and extensions.
+    pub(crate) fn head(&mut self) -> Box<RequestHead> {
+        let spare = self.spare_heads.pop();
+        let mut head = spare.unwrap_or_else(|| Box::new(RequestHead::blank()));
+        *head.request.headers_mut() = self.spare_maps.pop().unwrap_or_default();
+        *head.request.extensions_mut() = self.spare_extensions.pop().unwrap_or_default();
+        head
+    }
+
+    /// Returns the last `Host` that was found well-formed: most requests of a loop name the same.
+    pub(crate) fn known_host(&self) -> Option<&HeaderValue> {
+        self.known_host.as_ref()
+    }
+
+    pub(crate) fn know_host(&mut self, host: Option<&[u8]>) {
+        let Some(host) = host.filter(|host| host.len() <= KNOWN_HOST_BYTES_MAX) else {
+            return;
+        };
+        if self
+            .known_host
+            .as_ref()
+            .is_none_or(|known| known.as_bytes() != host)
+        {
+            self.known_host = HeaderValue::from_bytes(host).ok();
+        }
     }
 
     pub(crate) fn copy(&mut self, head: &[u8]) -> Bytes {

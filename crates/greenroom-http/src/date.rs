@@ -1,16 +1,20 @@
+use std::io::Write;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use httpdate::HttpDate;
 
 /// 31 December 9999, 23:59:59.
 const LAST_SECOND: u64 = 253_402_300_799;
+const NAME: &str = "Date: ";
+const LAST_LINES_BYTES: usize =
+    NAME.len() + "Sun, 06 Nov 1994 08:49:37 GMT".len() + "\r\n\r\n".len();
 
-/// The `Date` field's value, formatted once a second and copied into every response (RFC 9110,
-/// 6.6.1).
+/// The `Date` field, formatted once a second and copied into every response (RFC 9110, 6.6.1).
 #[derive(Clone, Debug)]
 pub struct DateCache {
     second: u64,
-    text: Vec<u8>,
+    /// The whole line of a head, with the empty one that ends the head behind it.
+    last_lines: [u8; LAST_LINES_BYTES],
 }
 
 impl DateCache {
@@ -18,11 +22,12 @@ impl DateCache {
     #[must_use]
     pub fn new(now: SystemTime) -> Self {
         let second = second_of(now);
-        let shown = UNIX_EPOCH + Duration::from_secs(second);
-        Self {
-            second,
-            text: HttpDate::from(shown).to_string().into_bytes(),
-        }
+        let shown = HttpDate::from(UNIX_EPOCH + Duration::from_secs(second));
+        let mut last_lines = [0; LAST_LINES_BYTES];
+        // Of a length of its own: the year has four digits up to `LAST_SECOND`.
+        let written = write!(&mut last_lines[..], "{NAME}{shown}\r\n\r\n");
+        debug_assert!(written.is_ok() && last_lines.ends_with(b"GMT\r\n\r\n"));
+        Self { second, last_lines }
     }
 
     /// Formats `now` if its second differs from the cached one.
@@ -35,7 +40,12 @@ impl DateCache {
     /// Returns the value, such as `Sun, 06 Nov 1994 08:49:37 GMT`: 29 bytes.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
-        &self.text
+        &self.last_lines[NAME.len()..LAST_LINES_BYTES - b"\r\n\r\n".len()]
+    }
+
+    /// Returns the field as the last of a head, with the empty line behind it.
+    pub(crate) fn last_lines(&self) -> &[u8] {
+        &self.last_lines
     }
 }
 

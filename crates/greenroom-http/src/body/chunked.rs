@@ -168,7 +168,7 @@ impl Chunked {
                 let start = window.as_ptr() as usize;
                 head::refuse_bare_line_ends(&window[..length], start, fields)?;
                 self.at = At::End;
-                Ok((length, Step::Trailers(trailer_map(fields)?)))
+                Ok((length, Step::Trailers(Box::new(trailer_map(fields)?))))
             }
             Ok(httparse::Status::Partial) if window.len() >= limits.head_bytes_max => {
                 Err(Reason::HeadTooLarge.into())

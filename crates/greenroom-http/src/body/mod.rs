@@ -30,7 +30,7 @@ pub(crate) enum Decoder {
 pub(crate) enum Step<'a> {
     NeedMore,
     Data(&'a [u8]),
-    Trailers(HeaderMap),
+    Trailers(Box<HeaderMap>),
     End,
 }
 

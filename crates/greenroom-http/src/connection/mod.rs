@@ -63,11 +63,11 @@ pub enum Event<'a> {
     Http2Preface,
     /// A request begins. If its body is [`BodyLength::None`](crate::BodyLength::None), it is also
     /// complete.
-    Head(RequestHead),
+    Head(Box<RequestHead>),
     /// A chunk of the body, never empty.
     Data(&'a [u8]),
     /// The fields after a chunked body. [`Event::End`] follows.
-    Trailers(HeaderMap),
+    Trailers(Box<HeaderMap>),
     /// The body is complete.
     End,
     /// The message is complete and its response is not: finish it, then go on.

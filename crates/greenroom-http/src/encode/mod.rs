@@ -130,12 +130,7 @@ pub(crate) fn end_of_head(
         Persistence::KeepAlive => out.extend_from_slice(b"Connection: keep-alive\r\n"),
         Persistence::Implicit => {}
     }
-    if let Some(date) = date {
-        out.extend_from_slice(b"Date: ");
-        out.extend_from_slice(date.as_bytes());
-        out.extend_from_slice(b"\r\n");
-    }
-    out.extend_from_slice(b"\r\n");
+    out.extend_from_slice(date.map_or(b"\r\n", DateCache::last_lines));
 }
 
 /// Appends the status line (RFC 9112, 4). Without a reason phrase it has the registered one, or

@@ -1,3 +1,4 @@
+use http::header::HOST;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, Version};
 
 use super::{Shared, host};
@@ -12,7 +13,7 @@ use crate::{BodyLength, Reason};
 )]
 pub(crate) struct Fields<'a> {
     version: Version,
-    host: Option<&'a [u8]>,
+    pub(super) host: Option<&'a [u8]>,
     connection: Connection,
     upgrade: Option<&'a [u8]>,
     transfer_encoding: bool,
@@ -30,16 +31,25 @@ struct Connection {
     upgrade: bool,
 }
 
-/// Appends the raw fields to `map`, noting those that say how the message is framed.
+/// Appends the raw fields to `map`, noting those that say how the message is framed. A `Host` that
+/// equals `known_host`, which was found well-formed, is taken for that.
 pub(crate) fn append<'a>(
     raw: &[httparse::Header<'a>],
     shared: &Shared,
+    known_host: Option<&HeaderValue>,
     map: &mut HeaderMap,
     version: Version,
 ) -> Result<Fields<'a>, Reason> {
     let mut fields = Fields::new(version);
     map.reserve(raw.len());
     for field in raw {
+        if field.name.eq_ignore_ascii_case("host")
+            && let Some(known) = known_host.filter(|known| known.as_bytes() == field.value)
+        {
+            fields.note_good_host(field.value)?;
+            map.append(HOST, known.clone());
+            continue;
+        }
         fields.note(field.name, field.value)?;
         let name = HeaderName::from_bytes(field.name.as_bytes()).map_err(|_| Reason::Field)?;
         let value =
@@ -97,7 +107,13 @@ impl<'a> Fields<'a> {
         if !host::is_well_formed(value) {
             return Err(Reason::Host);
         }
-        self.host = Some(value);
+        self.note_good_host(value)
+    }
+
+    fn note_good_host(&mut self, value: &'a [u8]) -> Result<(), Reason> {
+        if self.host.replace(value).is_some() {
+            return Err(Reason::HostRepeated);
+        }
         Ok(())
     }
 

@@ -41,12 +41,27 @@ pub struct RequestHead {
     pub(crate) accepts_trailers: bool,
 }
 
+impl RequestHead {
+    /// Creates a head in whose place one is built.
+    pub(crate) fn blank() -> Self {
+        Self {
+            request: Request::new(()),
+            target: Bytes::new(),
+            body: BodyLength::None,
+            expects_continue: false,
+            upgrade: false,
+            keep_alive: false,
+            accepts_trailers: false,
+        }
+    }
+}
+
 /// Parses the head at the beginning of `input`. Returns the head and its length in bytes, or `None`
 /// if more input is needed.
 pub(crate) fn parse(
     input: &[u8],
     context: &mut Context,
-) -> Result<Option<(RequestHead, usize)>, Rejected> {
+) -> Result<Option<(Box<RequestHead>, usize)>, Rejected> {
     let limits = context.limits;
     let window = &input[..input.len().min(limits.head_bytes_max)];
     let mut storage = [const { MaybeUninit::uninit() }; FIELDS_CEILING];
@@ -79,7 +94,7 @@ fn parse_as_1_1(
     window: &[u8],
     digit: usize,
     context: &mut Context,
-) -> Result<Option<(RequestHead, usize)>, Rejected> {
+) -> Result<Option<(Box<RequestHead>, usize)>, Rejected> {
     let mut read_as = window.to_vec();
     read_as[digit] = b'1';
     let parsed = parse(&read_as, context)?;
@@ -102,7 +117,7 @@ fn build(
     raw: &httparse::Request<'_, '_>,
     head: &[u8],
     context: &mut Context,
-) -> Result<RequestHead, Rejected> {
+) -> Result<Box<RequestHead>, Rejected> {
     let (Some(method), Some(target)) = (raw.method, raw.path) else {
         return Err(Reason::RequestLine.into());
     };
@@ -119,26 +134,25 @@ fn build(
     };
     let uri = target::parse(&method, shared.slice(target.as_bytes()))?;
 
-    let mut map = context.header_map();
-    let fields = append(raw.headers, &shared, &mut map, version)?;
+    // Built where it stays until it is the application's: a request is 240 bytes long.
+    let mut built = context.head();
+    let request = &mut built.request;
+    let map = request.headers_mut();
+    let fields = append(raw.headers, &shared, context.known_host(), map, version)?;
     fields.agree_with(&method, &uri)?;
+    context.know_host(fields.host);
     let connects = method == Method::CONNECT;
 
-    let mut request = Request::new(());
     *request.method_mut() = method;
     *request.uri_mut() = uri;
     *request.version_mut() = version;
-    *request.headers_mut() = map;
-    *request.extensions_mut() = context.extensions();
-    Ok(RequestHead {
-        request,
-        target: shared.narrowed_to(target.as_bytes()),
-        body: fields.body,
-        expects_continue: fields.expects_continue,
-        upgrade: connects || fields.upgrades(),
-        keep_alive: fields.keeps_alive(),
-        accepts_trailers: fields.accepts_trailers,
-    })
+    built.target = shared.narrowed_to(target.as_bytes());
+    built.body = fields.body;
+    built.expects_continue = fields.expects_continue;
+    built.upgrade = connects || fields.upgrades();
+    built.keep_alive = fields.keeps_alive();
+    built.accepts_trailers = fields.accepts_trailers;
+    Ok(built)
 }
 
 /// The head's bytes, copied once; the target and every value are slices of them.

@@ -139,7 +139,7 @@ impl<A: FnMut(&Message) -> Reply> Driver<A> {
             Event::Http2Preface => self.end(Ending::Http2),
             Event::Head(head) => {
                 let complete = head.body == BodyLength::None;
-                let (message, fields) = message(head);
+                let (message, fields) = message(*head);
                 self.transcript.messages.push(message);
                 self.context.recycle(fields);
                 if complete {
@@ -150,7 +150,7 @@ impl<A: FnMut(&Message) -> Reply> Driver<A> {
                 assert!(!data.is_empty(), "an empty part of a body");
                 last(&mut self.transcript).body.extend_from_slice(data);
             }
-            Event::Trailers(map) => last(&mut self.transcript).trailers = Some(map),
+            Event::Trailers(map) => last(&mut self.transcript).trailers = Some(*map),
             Event::End => self.respond(),
             Event::RespondFirst => {
                 assert!(!self.connection.keeps_alive(), "a response is missing");

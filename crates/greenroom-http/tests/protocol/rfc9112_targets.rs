@@ -2,7 +2,8 @@
 
 use greenroom_http::{Limits, Reason};
 
-use crate::support::{accepted, assert_refused, assert_refused_within};
+use crate::driver::{Ending, Message};
+use crate::support::{accepted, assert_refused, assert_refused_within, serve};
 
 fn request(target: &str, host: &str) -> String {
     format!("GET {target} HTTP/1.1\r\nHost: {host}\r\n\r\n")
@@ -23,6 +24,34 @@ fn rfc9112_3_2_refuses_a_repeated_host() {
     }
     let unequal = "GET / HTTP/1.1\r\nHost: a\r\nX: y\r\nhOST: b\r\n\r\n";
     assert_refused(unequal, Reason::HostRepeated, 400);
+}
+
+/// A `Host` that was found good is not checked again.
+#[test]
+fn rfc9112_3_2_checks_each_host_of_a_connection_as_if_it_were_the_first() {
+    let hosts = |input: &str| {
+        let transcript = serve(input);
+        let host = |message: &Message| message.fields["host"].as_bytes().to_vec();
+        let hosts: Vec<_> = transcript.messages.iter().map(host).collect();
+        (hosts.concat(), transcript.ending)
+    };
+    let good = ["a", "a", "b:80", "A", "a"].map(|host| request("/", host));
+    assert_eq!(hosts(&good.concat()), (b"aab:80Aa".into(), Ending::Waiting));
+
+    let refused = |reason| (b"aa".into(), Ending::Refused(reason));
+    let twice = [request("/", "a"), request("/", "a")].concat();
+    let bad = request("/", "a,b");
+    assert_eq!(hosts(&format!("{twice}{bad}")), refused(Reason::Host));
+    for repeated in [
+        "Host: a\r\nHost: a",
+        "Host: a\r\nHost: b",
+        "Host: b\r\nHost: a",
+    ] {
+        let repeated = format!("{twice}GET / HTTP/1.1\r\n{repeated}\r\n\r\n");
+        assert_eq!(hosts(&repeated), refused(Reason::HostRepeated));
+    }
+    let disagrees = format!("{twice}{}", request("http://b/", "a"));
+    assert_eq!(hosts(&disagrees), refused(Reason::HostDisagrees));
 }
 
 #[test]

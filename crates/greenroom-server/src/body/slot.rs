@@ -18,7 +18,7 @@ pub(crate) struct Feeder {
     pub(crate) pace: BodyPace,
     pub(crate) received: u64,
     /// Trailers that came right behind a part that is not taken yet.
-    pub(crate) trailers: Option<HeaderMap>,
+    pub(crate) trailers: Option<Box<HeaderMap>>,
     promised: Option<u64>,
 }
 

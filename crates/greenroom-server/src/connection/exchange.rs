@@ -1,9 +1,11 @@
 use std::any::Any;
+use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use bytes::{Buf, Bytes};
+use greenroom_http::RequestHead;
 use http::{HeaderMap, Method, Request, Response, StatusCode};
 use http_body::Body;
 use pin_project_lite::pin_project;
@@ -22,6 +24,8 @@ pin_project! {
     pub(crate) struct Exchange<A: App> {
         #[pin]
         state: State<A>,
+        // What was received, until the application has the request that is in it.
+        head: Option<Box<RequestHead>>,
         // What is told of the request if it fails, is aborted, or is logged.
         pub(super) about: About,
         pub(super) feeder: Option<Feeder>,
@@ -60,7 +64,7 @@ pin_project! {
     #[project = StateProjection]
     enum State<A: App> {
         Idle,
-        Waiting { request: Option<Request<RequestBody>> },
+        Waiting { body: Option<RequestBody> },
         Handling { #[pin] future: <A::Service as Service<Request<RequestBody>>>::Future },
         Responding { #[pin] body: A::Body },
     }
@@ -76,7 +80,7 @@ pub(super) enum Handled<B> {
 /// The next frame of a response's body.
 pub(super) enum Part {
     Data { bytes: Bytes, last: bool },
-    Trailers(HeaderMap),
+    Trailers(Box<HeaderMap>),
     End,
     Failed(BoxError),
     Panicked(String),
@@ -116,6 +120,7 @@ impl<A: App> Exchange<A> {
     pub(crate) fn new() -> Self {
         Self {
             state: State::Idle,
+            head: None,
             about: About::new(Method::GET, Bytes::new(), 0),
             feeder: None,
             continue_due: false,
@@ -126,26 +131,36 @@ impl<A: App> Exchange<A> {
 
     pub(super) fn begin(
         self: Pin<&mut Self>,
-        request: Request<RequestBody>,
+        head: Box<RequestHead>,
+        body: RequestBody,
         about: About,
         bytes: usize,
     ) {
         let mut this = self.project();
+        *this.head = Some(head);
         *this.bytes = bytes;
         *this.about = about;
         *this.body_waited = 0;
-        this.state.set(State::Waiting {
-            request: Some(request),
-        });
+        this.state.set(State::Waiting { body: Some(body) });
     }
 
     /// Drops what is left of the request: its handler, its body, its response.
     pub(super) fn clear(self: Pin<&mut Self>) {
         let mut this = self.project();
+        *this.head = None;
         *this.feeder = None;
         *this.continue_due = false;
         replace(this.state.as_mut(), State::Idle, this.about);
         this.about.metered = None;
+    }
+
+    /// Returns the place of the head, once the application has its request.
+    pub(super) fn emptied_head(self: Pin<&mut Self>) -> Option<Box<RequestHead>> {
+        let this = self.project();
+        match *this.state {
+            State::Waiting { .. } => None,
+            _ => this.head.take(),
+        }
     }
 
     pub(super) fn about(self: Pin<&mut Self>) -> &mut About {
@@ -185,7 +200,7 @@ impl<A: App> Exchange<A> {
         cx: &mut Context<'_>,
     ) -> Poll<Handled<A::Body>> {
         let this = self.project();
-        let run = || poll_service(this.state, service, cx);
+        let run = || poll_service(this.state, this.head, service, cx);
         let polled = About::during(Some(this.about), || catch_unwind(AssertUnwindSafe(run)));
         match polled {
             Ok(poll) => poll.map(|result| match result {
@@ -220,7 +235,7 @@ impl<A: App> Exchange<A> {
                 last: body.is_end_stream(),
             },
             Err(frame) => match frame.into_trailers() {
-                Ok(trailers) => Part::Trailers(trailers),
+                Ok(trailers) => Part::Trailers(Box::new(trailers)),
                 Err(_) => Part::Data {
                     bytes: Bytes::new(),
                     last: false,
@@ -232,13 +247,15 @@ impl<A: App> Exchange<A> {
 
 fn poll_service<A: App>(
     mut state: Pin<&mut State<A>>,
+    head: &mut Option<Box<RequestHead>>,
     service: &mut A::Service,
     cx: &mut Context<'_>,
 ) -> Poll<Result<Response<A::Body>, BoxError>> {
-    if let StateProjection::Waiting { request } = state.as_mut().project() {
+    if let StateProjection::Waiting { body } = state.as_mut().project() {
         ready!(service.poll_ready(cx)).map_err(Into::into)?;
-        let request = request.take().expect("a request is called once");
-        let future = service.call(request);
+        let (head, body) = head.as_mut().zip(body.take()).expect("called once");
+        let request = mem::take(&mut head.request);
+        let future = service.call(request.map(|()| body));
         state.set(State::Handling { future });
     }
     match state.project() {

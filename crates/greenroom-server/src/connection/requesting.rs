@@ -27,7 +27,7 @@ const PART_BYTES: usize = 64 * 1_024;
 /// The input right behind a chunk of a body.
 enum Behind {
     Nothing,
-    Trailers(HeaderMap),
+    Trailers(Box<HeaderMap>),
     End,
 }
 
@@ -36,6 +36,9 @@ impl<A: App> Connection<A> {
     pub(super) fn request(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> Turn<A> {
         if self.is_leaving() && self.http.is_idle() && scratch.unread().is_empty() {
             return self.leave(cx, scratch);
+        }
+        if scratch.unread().is_empty() && self.http.is_idle() {
+            return self.read(self.wait_for_request(scratch), cx, scratch);
         }
         let received = {
             let mut context = self.home.context.borrow_mut();
@@ -116,42 +119,35 @@ impl<A: App> Connection<A> {
 
     fn begin(
         &mut self,
-        head: RequestHead,
+        mut head: Box<RequestHead>,
         head_bytes: usize,
         client: Option<ForwardedFor>,
         scratch: &mut Scratch,
     ) {
         let mut exchange = self.home.take_exchange();
-        let RequestHead {
-            mut request,
-            target,
-            body: length,
-            expects_continue,
-            ..
-        } = head;
         let mut bytes = head_bytes;
-        let body = if let Some(body) = self.whole_body(length, scratch) {
+        let body = if let Some(body) = self.whole_body(head.body, scratch) {
             bytes += usize::try_from(body.size_hint().lower()).unwrap_or_default();
             body
         } else {
             let pace = BodyPace::default();
-            request.extensions_mut().insert(pace.clone());
+            head.request.extensions_mut().insert(pace.clone());
             let bytes_max = self.home.settings.limits.body_bytes_max;
-            let (feeder, reader) = pair(length, bytes_max, pace);
+            let (feeder, reader) = pair(head.body, bytes_max, pace);
             *exchange.as_mut().feeder() = Some(feeder);
-            *exchange.as_mut().continue_due() = expects_continue;
+            *exchange.as_mut().continue_due() = head.expects_continue;
             RequestBody::streamed(reader)
         };
         let now = self.home.now();
-        let logged = self.tell(&mut request);
+        let logged = self.tell(&mut head.request);
+        let target = std::mem::take(&mut head.target);
         let about = About {
             client,
-            metered: self.meter(&request),
+            metered: self.meter(&head.request),
             logged,
-            ..About::new(request.method().clone(), target, now)
+            ..About::new(head.request.method().clone(), target, now)
         };
-        let request = request.map(|()| body);
-        exchange.as_mut().begin(request, about, bytes);
+        exchange.as_mut().begin(head, body, about, bytes);
         if let Some(line) = &self.line {
             line.begin(self.http.takes_informational());
         }
@@ -227,7 +223,7 @@ impl<A: App> Connection<A> {
             }
             Ok((_, Behind::Nothing)) => self.read(Wait::Body, cx, scratch),
             Ok((_, Behind::Trailers(trailers))) => {
-                self.feed(Frame::trailers(trailers), cx);
+                self.feed(Frame::trailers(*trailers), cx);
                 Turn::Again
             }
             Ok((_, Behind::End)) => {

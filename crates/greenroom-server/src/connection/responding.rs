@@ -37,6 +37,9 @@ impl<A: App> Connection<A> {
         let polled = during(lent, line, takes_informational, || {
             exchange.as_mut().poll_handled(&mut self.service, cx)
         });
+        if let Some(head) = exchange.as_mut().emptied_head() {
+            self.home.context.borrow_mut().recycle_head(head);
+        }
         if let Some(line) = line {
             match &polled {
                 Poll::Pending => line.take(cx.waker(), &mut scratch.out),

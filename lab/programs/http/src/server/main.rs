@@ -68,6 +68,9 @@ struct Options {
     /// Respond after two seconds (hyper, greenroom; servers with a router choose by path)
     #[arg(long)]
     echo: bool,
+    /// Leave the service on the loop, unplaced (greenroom)
+    #[arg(long)]
+    on_loops: bool,
     /// Respond to pipelined requests in one write, which hyper leaves off by default
     #[arg(long)]
     pipeline_flush: bool,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::http::Request;
-use greenroom::{Address, Server, Tls};
+use greenroom::{Address, OnLoops, Server, Tls};
 use rustls::crypto::ring;
 use tower::service_fn;
 
@@ -38,7 +38,12 @@ pub(crate) async fn serve(options: &Options) -> anyhow::Result<()> {
         server.serve(service_fn(app)).await?;
     } else {
         let app = |_: Request<Body>| async { Ok::<_, Infallible>(hello::<Body>()) };
-        server.serve(service_fn(app)).await?;
+        let app = service_fn(app);
+        if options.on_loops {
+            server.serve(OnLoops(app)).await?;
+        } else {
+            server.serve(app).await?;
+        }
     }
     Ok(())
 }
