@@ -21,7 +21,8 @@ const KEPT_STREAMS_MAX: usize = 8;
 /// Runs an experiment: builds, then each case in interleaved rounds.
 ///
 /// # Errors
-/// If the lab itself fails. A stop ends it with what there is. Contestants that fail are part of the result.
+/// If the lab itself fails. A stop ends it with what there is. Contestants that fail are part of
+/// the result.
 pub(crate) fn experiment(
     name: &str,
     experiment: &Experiment,
