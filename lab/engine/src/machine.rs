@@ -2,13 +2,18 @@
 
 use std::fs;
 use std::process::Command;
+use std::thread;
+use std::time::Duration;
 
+use procfs::{CurrentSI as _, KernelStats};
 use serde::Serialize;
 
 use crate::words::lab;
 
-/// The load average above which another program runs.
-const BUSY: f64 = 0.5;
+/// The part of the cores' time, in per cent, above which another program runs.
+const BUSY_PERCENT: f64 = 5.0;
+/// The time in which nothing is begun, to see what else runs.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// The machine, and the state of the source.
 #[derive(Clone, Debug, Serialize)]
@@ -16,7 +21,8 @@ pub(crate) struct Machine {
     pub(crate) cpu: String,
     pub(crate) cores: usize,
     pub(crate) kernel: String,
-    pub(crate) load_average: f64,
+    /// The part of the cores' time in which something ran, in the second before.
+    pub(crate) busy_percent: f64,
     /// The commit, with a `+` if files differ from it.
     pub(crate) commit: String,
 }
@@ -28,23 +34,40 @@ impl Machine {
         let model = cpu
             .lines()
             .find_map(|line| line.strip_prefix("model name\t: "));
-        let load = read("/proc/loadavg");
         Self {
             cpu: model.unwrap_or("unknown CPU").to_owned(),
             cores: std::thread::available_parallelism().map_or(1, Into::into),
             kernel: read("/proc/sys/kernel/osrelease").trim().to_owned(),
-            load_average: load
-                .split(' ')
-                .next()
-                .and_then(|one| one.parse().ok())
-                .unwrap_or(0.0),
+            busy_percent: busy_percent(),
             commit: commit(),
         }
     }
 
     pub(crate) fn was_busy(&self) -> bool {
-        self.load_average > BUSY
+        self.busy_percent > BUSY_PERCENT
     }
+}
+
+/// Looks at the cores for a second. A system that does not tell is taken for idle.
+fn busy_percent() -> f64 {
+    let before = ticks();
+    thread::sleep(LOOK);
+    let spent = before.zip(ticks());
+    spent.map_or(0.0, |(before, after)| {
+        let passed = |part: usize| u32::try_from(after[part].saturating_sub(before[part]));
+        let [busy, all] = [0, 1].map(|part| passed(part).map_or(0.0, f64::from));
+        100.0 * busy / all.max(1.0)
+    })
+}
+
+/// Returns the ticks of all cores in which something ran, and those in all.
+fn ticks() -> Option<[u64; 2]> {
+    let total = KernelStats::current().ok()?.total;
+    let idle = total.idle + total.iowait.unwrap_or(0);
+    let rare = [total.irq, total.softirq, total.steal];
+    let rare: u64 = rare.into_iter().flatten().sum();
+    let busy = total.user + total.nice + total.system + rare;
+    Some([busy, busy + idle])
 }
 
 fn commit() -> String {

@@ -69,13 +69,13 @@ fn head(experiment: &Experiment, outcome: &Outcome) -> anyhow::Result<String> {
     let machine = &outcome.machine;
     writeln!(
         page,
-        "{} UTC, commit {}, {}, {} cores, Linux {}, load average {} at the start{}.",
+        "{} UTC, commit {}, {}, {} cores, Linux {}, {:.0} % busy at the start{}.",
         outcome.started,
         machine.commit,
         machine.cpu,
         machine.cores,
         machine.kernel,
-        machine.load_average,
+        machine.busy_percent,
         if machine.was_busy() {
             ": **the machine was not idle**"
         } else {
