@@ -47,6 +47,10 @@ pub(crate) fn run(root: &Path) -> Result<()> {
     let mut reports = Vec::new();
     for entry in fs::read_dir(root.join(RESULTS))? {
         let path = entry?.path();
+        // Beside each report are its data and its figures.
+        if path.extension().is_none_or(|extension| extension != "md") {
+            continue;
+        }
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         reports.push((name.into_owned(), fs::read_to_string(&path)?));
     }
