@@ -87,17 +87,16 @@ pub(crate) fn measure(
         for (program, load) in running.into_iter().zip(&programs) {
             let (output, name) = program.join().map_err(|_| anyhow::anyhow!("a panic"))?;
             let output = output.with_context(|| format!("load {name:?}"))?;
-            if load.command.is_some() {
-                let texts = program::texts(&output.stdout).into_iter();
-                let named = texts.map(|(key, text)| (format!("{name}.{key}"), text));
-                measured.texts.extend(named);
-            }
+            let without_texts = |figures| (figures, BTreeMap::new());
             let found = match (&load.ab, &load.bench) {
-                (Some(_), _) => program::of_ab(&output.stdout),
-                (None, Some(_)) => program::of_bench(&output.stdout),
+                (Some(_), _) => program::of_ab(&output.stdout).map(without_texts),
+                (None, Some(_)) => program::of_bench(&output.stdout).map(without_texts),
                 (None, None) => program::of_json(&output.stdout),
             };
-            let found = found.with_context(|| format!("load {name:?}"))?;
+            let (found, texts) = found.with_context(|| format!("load {name:?}"))?;
+            let texts = texts.into_iter();
+            let named = texts.map(|(key, text)| (format!("{name}.{key}"), text));
+            measured.texts.extend(named);
             measured.responses += found.get("complete").copied().unwrap_or(0.0);
             let all = found.into_iter().chain(output.usage);
             measured

@@ -159,12 +159,14 @@ impl fmt::Display for Missing {
     }
 }
 
-/// Reads the figures of a program that prints a JSON object as its last line.
+/// Reads the figures and the texts of a program that prints a JSON object as its last line.
 ///
 /// # Errors
 /// If the last line is something else, or [`Missing`].
-pub(super) fn of_json(stdout: &str) -> anyhow::Result<Figures> {
-    let last = last_line(stdout);
+pub(super) fn of_json(stdout: &str) -> anyhow::Result<(Figures, BTreeMap<String, String>)> {
+    let mut lines = stdout.lines().rev();
+    let last = lines.find(|line| !line.trim().is_empty());
+    let last = last.unwrap_or_default();
     let value: Value = serde_json::from_str(last)
         .with_context(|| format!("the last line of its output is no JSON: {last:?}"))?;
     let object = value
@@ -173,25 +175,10 @@ pub(super) fn of_json(stdout: &str) -> anyhow::Result<Figures> {
     if let Some(why) = object.get("missing").and_then(Value::as_str) {
         return Err(Missing(why.to_owned()).into());
     }
-    let numbers = object
-        .iter()
-        .filter_map(|(key, value)| Some((key.clone(), value.as_f64()?)));
-    Ok(numbers.collect())
-}
-
-/// Returns the texts beside a program's figures.
-pub(super) fn texts(stdout: &str) -> BTreeMap<String, String> {
-    let value = serde_json::from_str(last_line(stdout)).unwrap_or(Value::Null);
-    let all = value.as_object().into_iter().flatten();
-    all.filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned())))
-        .collect()
-}
-
-fn last_line(stdout: &str) -> &str {
-    let mut lines = stdout.lines().rev();
-    lines
-        .find(|line| !line.trim().is_empty())
-        .unwrap_or_default()
+    let all = || object.iter();
+    let numbers = all().filter_map(|(key, value)| Some((key.clone(), value.as_f64()?)));
+    let texts = all().filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned())));
+    Ok((numbers.collect(), texts.collect()))
 }
 
 /// Reads ab's report.
@@ -273,9 +260,9 @@ mod tests {
     fn the_last_line_has_the_figures() {
         let script = "echo begins; echo '{\"a\": 1.5, \"name\": \"x\"}'; echo";
         let finished = shell(script, LIMIT).expect("it ends well");
-        let figures = of_json(&finished.stdout).expect("an object");
+        let (figures, texts) = of_json(&finished.stdout).expect("an object");
         assert_eq!(figures, Figures::from([("a".to_owned(), 1.5)]));
-        assert_eq!(texts(&finished.stdout)["name"], "x");
+        assert_eq!(texts["name"], "x");
         assert!(finished.usage.contains_key("elapsed_seconds"));
     }
 

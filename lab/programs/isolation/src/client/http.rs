@@ -39,7 +39,7 @@ impl Client {
     /// Asks for a path.
     ///
     /// # Errors
-    /// When there is no whole response in time.
+    /// If no whole response comes in time.
     pub(crate) async fn ask(&mut self, path: &str) -> Result<Response, Error> {
         timeout(self.patience, self.exchange(path)).await?
     }
