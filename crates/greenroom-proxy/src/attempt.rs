@@ -1,8 +1,8 @@
 //! The span of a request to an upstream, by OpenTelemetry's semantic conventions for HTTP clients.
 
-use greenroom_timing::{OpenSpan, Span, SpanKind, Timing};
+use greenroom_timing::{OpenSpan, Span, SpanKind, Timing, known_method};
 use http::header::HeaderName;
-use http::{Extensions, HeaderMap, HeaderValue, Method, StatusCode};
+use http::{Extensions, HeaderMap, HeaderValue, StatusCode};
 
 use crate::exchange::Outgoing;
 use crate::upstream::Permit;
@@ -11,20 +11,6 @@ const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 
 /// The port of `http://host`, without one.
 const PORT_DEFAULT: u16 = 80;
-
-/// Methods that are told apart: those of RFC 9110 and PATCH (RFC 5789). A client can make up
-/// others.
-const METHODS: [Method; 9] = [
-    Method::CONNECT,
-    Method::DELETE,
-    Method::GET,
-    Method::HEAD,
-    Method::OPTIONS,
-    Method::PATCH,
-    Method::POST,
-    Method::PUT,
-    Method::TRACE,
-];
 
 /// A request to one upstream, from the choice of it to the end of the response's body; its span, if
 /// the request's trace is sampled.
@@ -46,16 +32,15 @@ impl Attempt {
         permit: &Permit,
         number: u32,
     ) -> Self {
-        let is_known = METHODS.contains(&outgoing.method);
         let method = outgoing.method.as_str();
-        let name = if is_known { method } else { "HTTP" };
+        let known = known_method(method);
+        let name = known.unwrap_or("HTTP");
         let begin = |parent: &Span| parent.begin(SpanKind::Client, name.to_owned());
         let Some(mut span) = parent.and_then(begin) else {
             return Self(None);
         };
-        let shown = if is_known { method } else { "_OTHER" };
-        span.attribute("http.request.method", shown.to_owned());
-        if !is_known {
+        span.attribute("http.request.method", known.unwrap_or("_OTHER"));
+        if known.is_none() {
             span.attribute("http.request.method_original", method.to_owned());
         }
         tell_address(&mut span, permit);

@@ -62,7 +62,7 @@ pub use greenroom_quantiles::Quantiles;
 pub use greenroom_settings::{HasSettings, Setting, SettingError, Unit};
 pub use greenroom_timing::{
     FinishedSpan, OpenSpan, SPAN_TEXT_BYTES_MAX, SPANS_MAX, Span, SpanEvent, SpanKind, SpanLink,
-    SpanValue,
+    SpanValue, known_method,
 };
 pub use handle::Handle;
 pub use informational::InformationalError;

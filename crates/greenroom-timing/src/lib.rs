@@ -4,10 +4,12 @@
 //! Routers, stages and gateways do not know the server that they run under, and the server knows
 //! none of them; what passes between them is here.
 
+mod method;
 mod route;
 mod span;
 mod timing;
 
+pub use method::known_method;
 pub use route::{during, interned, tell_route};
 pub use span::{
     FinishedSpan, OpenSpan, SPAN_TEXT_BYTES_MAX, SPANS_MAX, Span, SpanEvent, SpanKind, SpanLink,

@@ -150,7 +150,7 @@ pub use greenroom_server::{
     TRACE_STATE_BYTES_MAX, TRACE_STATE_MEMBERS_MAX, TRACED_TEXT_BYTES_MAX, TraceContext,
     TraceParents, TrustedProxies, TrustedProxy, TrustedProxyError, Unit, UpgradeOutcome,
     UpgradeProgram, UpgradeRecord, UpgradeResult, UpgradeState, UpgradeStatus, UpgradeWay,
-    Upgrades, raise_descriptor_limit, upgrade_marker, upgrade_on_signal,
+    Upgrades, known_method, raise_descriptor_limit, upgrade_marker, upgrade_on_signal,
 };
 #[cfg(any(feature = "tls", feature = "tls-ring"))]
 pub use greenroom_server::{

@@ -3,8 +3,8 @@
 use std::str::FromStr;
 use std::time::{Duration, SystemTime};
 
-use greenroom::{FinishedRequest, SpanLink};
-use http::{Method, StatusCode, Version};
+use greenroom::{FinishedRequest, SpanLink, known_method};
+use http::{StatusCode, Version};
 use opentelemetry::trace::{
     Event, SpanContext, SpanId, SpanKind, Status, TraceFlags, TraceId, TraceState,
 };
@@ -12,19 +12,6 @@ use opentelemetry::{InstrumentationScope, KeyValue};
 use opentelemetry_sdk::trace::{IdGenerator, RandomIdGenerator, SpanData, SpanEvents, SpanLinks};
 
 use super::below::links;
-
-/// The methods that span names and attributes have as they are; a client could make up others.
-const METHODS: [Method; 9] = [
-    Method::CONNECT,
-    Method::DELETE,
-    Method::GET,
-    Method::HEAD,
-    Method::OPTIONS,
-    Method::PATCH,
-    Method::POST,
-    Method::PUT,
-    Method::TRACE,
-];
 
 /// Returns the server's span of a request, and that of the Perl worker which had it, if one had.
 pub(super) fn spans(request: &FinishedRequest, scope: &InstrumentationScope) -> Vec<SpanData> {
@@ -141,15 +128,15 @@ impl Parts<'_> {
         };
         let number =
             |name: &'static str, value: Option<i64>| value.map(|value| KeyValue::new(name, value));
-        let is_known = METHODS.contains(&request.method);
         let method = request.method.as_str();
-        let unknown = (!is_known).then(|| shortened(method));
+        let known = known_method(method);
+        let unknown = known.is_none().then(|| shortened(method));
         let scheme = if request.is_tls { "https" } else { "http" };
         let peer = request.peer;
         [
             text(
                 "http.request.method",
-                Some(if is_known { method } else { "_OTHER" }.to_owned()),
+                Some(known.unwrap_or("_OTHER").to_owned()),
             ),
             text("http.request.method_original", unknown),
             text("url.path", Some(request.path.clone())),
@@ -227,11 +214,7 @@ impl Parts<'_> {
 }
 
 fn name(request: &FinishedRequest) -> String {
-    let method = if METHODS.contains(&request.method) {
-        request.method.as_str()
-    } else {
-        "HTTP"
-    };
+    let method = known_method(request.method.as_str()).unwrap_or("HTTP");
     match request.route {
         Some(route) => format!("{method} {route}"),
         None => method.to_owned(),
