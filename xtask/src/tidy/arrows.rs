@@ -27,6 +27,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         &[
             "greenroom-actor",
             "greenroom-bus",
+            "greenroom-cluster",
             "greenroom-http",
             "greenroom-proxy",
             "greenroom-psgi",
@@ -46,6 +47,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     // Its tests use what it generates.
     ("greenroom-actor-macros", &["greenroom-actor"]),
     ("greenroom-bus", &["greenroom-actor"]),
+    ("greenroom-cluster", &["greenroom-actor"]),
     ("greenroom-load", &[]),
     (
         "greenroom-proxy",

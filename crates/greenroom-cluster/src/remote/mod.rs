@@ -1,0 +1,7 @@
+//! Actors whose messages may come from other processes.
+
+mod actor;
+mod handlers;
+
+pub use actor::{RemoteActor, RemoteMessage};
+pub use handlers::Handlers;
