@@ -5,6 +5,8 @@ mod remote;
 mod wire;
 
 #[doc(hidden)]
+pub use remote::NoFields;
+#[doc(hidden)]
 pub use serde;
 
 pub use remote::{Handlers, RemoteActor, RemoteMessage};
