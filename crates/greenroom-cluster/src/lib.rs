@@ -17,6 +17,8 @@ mod status;
 mod wire;
 
 #[doc(hidden)]
+pub use remote::NoFields;
+#[doc(hidden)]
 pub use serde;
 
 pub use cluster::Cluster;
