@@ -25,8 +25,8 @@ pub use cluster::Cluster;
 pub use deliver::Delivery;
 pub use directory::{PUBLICATIONS_MAX, PublishError};
 pub use entity::{
-    Activation, Entity, HostCounts, HostSettings, Key, Loaded, MemoryStorage, StateError, Storage,
-    StorageError, StorageFuture, Stored,
+    Activation, Entity, HostError, HostSettings, HostStatus, Hosting, Key, Loaded, MemoryStorage,
+    StateError, Storage, StorageError, StorageFuture, Stored,
 };
 pub use group::{Publication, PublishSettings};
 pub use names::{ENTITY_ID_BYTES_MAX, EntityId, NAME_BYTES_MAX, NameError};

@@ -12,14 +12,19 @@
 mod cell;
 mod content;
 mod host;
+mod hosting;
 mod key;
 mod kv;
 mod lease;
-mod placement;
+pub(crate) mod placement;
+mod route;
 mod state;
 mod storage;
 
-pub use host::{HostCounts, HostSettings};
+pub use host::{HostSettings, HostStatus};
+pub use hosting::{HostError, Hosting};
 pub use key::Key;
+pub(crate) use key::kind_of;
+pub(crate) use route::Entities;
 pub use state::{Activation, Entity, StateError, Stored};
 pub use storage::{Loaded, MemoryStorage, Storage, StorageError, StorageFuture};

@@ -4,14 +4,12 @@
 
 use crate::node::NodeId;
 
-/// Returns the node that an entity belongs to, of those that host its kind; `None` if there are
-/// none. The same in every process, whatever the order of the nodes.
-pub(crate) fn place<'a>(
-    kind: &str,
-    id: &str,
+/// Returns the node that the entity with this key belongs to, of those that host its kind; `None`
+/// if there are none. The same in every process, whatever the order of the nodes.
+pub(crate) fn best<'a>(
+    key: u64,
     nodes: impl IntoIterator<Item = &'a NodeId>,
 ) -> Option<&'a NodeId> {
-    let key = of_key(kind, id);
     nodes
         .into_iter()
         .max_by_key(|node| (score(key, node.as_str()), *node))
@@ -21,7 +19,8 @@ fn score(key: u64, node: &str) -> u64 {
     mix(key ^ mix(fnv(FNV_OFFSET, node.as_bytes())))
 }
 
-fn of_key(kind: &str, id: &str) -> u64 {
+/// Hashes the kind and the id of an entity.
+pub(crate) fn of_key(kind: &str, id: &str) -> u64 {
     // A byte that no UTF-8 has keeps `ab` `c` and `a` `bc` apart.
     let hash = fnv(FNV_OFFSET, kind.as_bytes());
     fnv(fnv(hash, &[0xff]), id.as_bytes())
@@ -51,6 +50,14 @@ mod tests {
     use std::collections::HashMap;
 
     use super::*;
+
+    fn place<'a>(
+        kind: &str,
+        id: &str,
+        nodes: impl IntoIterator<Item = &'a NodeId>,
+    ) -> Option<&'a NodeId> {
+        best(of_key(kind, id), nodes)
+    }
 
     fn nodes(count: usize) -> Vec<NodeId> {
         let nodes = ["web-1", "web-2", "web-3", "images-1", "images-2"];

@@ -21,6 +21,8 @@ use crate::wire::Rejection;
 pub(super) struct Active<E: Entity> {
     pub(super) actor: ActorRef<E>,
     pub(super) cell: Arc<Cell>,
+    /// The number of times that the node had lost its lease before.
+    pub(super) term: u64,
 }
 
 impl<E: Entity> Clone for Active<E> {
@@ -28,6 +30,7 @@ impl<E: Entity> Clone for Active<E> {
         Self {
             actor: self.actor.clone(),
             cell: Arc::clone(&self.cell),
+            term: self.term,
         }
     }
 }
@@ -74,23 +77,14 @@ impl<E: Entity> Host<E> {
             Claim::Owned { fence } => fence,
             Claim::HeldBy { node } => return Err(Rejection::Moved { node }),
         };
-        let spawned = self.spawn(&key, fence).await;
-        let lasting = spawned.and_then(|active| {
-            // The node's lease may have ended meanwhile, and others may have claimed the entity.
-            if self.term()? == term {
-                return Ok(active);
-            }
-            active.cell.end();
-            active.actor.kill();
-            Err(not_active("the node lost its lease meanwhile"))
-        });
-        if lasting.is_err() {
+        let spawned = self.spawn(&key, fence, term).await;
+        if spawned.is_err() {
             self.release(&key, fence).await;
         }
-        lasting
+        spawned
     }
 
-    async fn spawn(&self, key: &Key, fence: u64) -> Result<Active<E>, Rejection> {
+    async fn spawn(&self, key: &Key, fence: u64, term: u64) -> Result<Active<E>, Rejection> {
         let (state, cell) = self.load(key, fence).await?;
         let activation = Activation {
             id: key.id().clone(),
@@ -101,7 +95,7 @@ impl<E: Entity> Host<E> {
         let actor = spawned
             .map_err(|error: AskError| not_active(error))?
             .map_err(not_active)?;
-        Ok(Active { actor, cell })
+        Ok(Active { actor, cell, term })
     }
 
     async fn load(&self, key: &Key, fence: u64) -> Result<(E::State, Arc<Cell>), Rejection> {

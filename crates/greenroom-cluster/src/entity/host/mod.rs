@@ -1,16 +1,16 @@
 //! The host of a kind of entity at a node.
 
 mod activate;
-mod counts;
 mod guardian;
 mod queued;
 mod runner;
 mod settings;
+mod status;
 mod table;
 mod tasks;
 
-pub use counts::HostCounts;
 pub use settings::HostSettings;
+pub use status::HostStatus;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -24,10 +24,10 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 
 use self::activate::{Active, not_active};
-use self::counts::Counts;
 use self::guardian::Guardian;
 use self::queued::{Outcome, Queued};
 use self::runner::{Begin, run};
+use self::status::Counts;
 use self::table::{Offer, Table, TableLimits};
 use super::Entity;
 use super::cell::Keeper;
@@ -107,8 +107,7 @@ impl<E: Entity> Host<E> {
         Ok((host, tasks))
     }
 
-    /// Returns the numbers of this host at about this moment.
-    pub(crate) fn counts(&self) -> HostCounts {
+    fn status(&self) -> HostStatus {
         let table = self.table.lock();
         let (entities, idle) = (table.len(), table.idle());
         drop(table);
@@ -135,7 +134,7 @@ impl<E: Entity> Host<E> {
 
     /// Ends all activations, without a word to anybody.
     pub(crate) fn end_all(&self) {
-        self.terms.fetch_add(1, Ordering::Relaxed);
+        self.terms.fetch_add(1, Ordering::SeqCst);
         let ended = self.table.lock().end_all();
         for active in ended {
             active.cell.end();
@@ -165,11 +164,18 @@ impl<E: Entity> Host<E> {
         if !self.is_held() {
             return Err(not_active("the node has lost its lease"));
         }
-        Ok(self.terms.load(Ordering::Relaxed))
+        Ok(self.terms.load(Ordering::SeqCst))
     }
 
-    fn may_rest(&self) -> bool {
-        !self.is_draining() && self.is_held()
+    /// Returns `true` if an entity may stay active. Called with the table locked: who ends all
+    /// changes the term before that, and then ends what is idle there.
+    fn may_rest(&self, active: &Active<E>) -> bool {
+        !self.is_draining() && self.is_held() && !self.is_over(active)
+    }
+
+    /// Returns `true` if the activation must not go on.
+    fn is_over(&self, active: &Active<E>) -> bool {
+        active.has_ended() || active.term != self.terms.load(Ordering::SeqCst)
     }
 
     /// Gives a message to its entity, or says why not.
@@ -248,5 +254,9 @@ impl<E: Entity> Inbound for Host<E> {
 
     fn is_draining(&self) -> bool {
         self.is_draining.load(Ordering::Relaxed)
+    }
+
+    fn host_status(&self) -> Option<HostStatus> {
+        Some(self.status())
     }
 }

@@ -10,7 +10,7 @@ pub(super) struct Queued {
     pub(super) request: Request,
     reply: oneshot::Sender<Outcome>,
     /// Its share of what the host has in flight.
-    _permit: OwnedSemaphorePermit,
+    permit: OwnedSemaphorePermit,
 }
 
 impl Queued {
@@ -22,7 +22,7 @@ impl Queued {
         let queued = Self {
             request,
             reply,
-            _permit: permit,
+            permit,
         };
         (queued, outcome)
     }
@@ -30,6 +30,13 @@ impl Queued {
     /// Returns `true` if nobody waits for the outcome any more.
     pub(super) fn is_abandoned(&self) -> bool {
         self.reply.is_closed()
+    }
+
+    /// Responds that the message is here. Its share of what is in flight is given back with what is
+    /// returned.
+    pub(super) fn accept(self) -> (Request, OwnedSemaphorePermit) {
+        let _ = self.reply.send(Ok(Bytes::new()));
+        (self.request, self.permit)
     }
 
     pub(super) fn respond(self, outcome: Outcome) {

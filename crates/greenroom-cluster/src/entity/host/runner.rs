@@ -40,10 +40,14 @@ pub(super) async fn run<E: Entity>(host: Arc<Host<E>>, id: EntityId, begin: Begi
         }
     };
     loop {
-        if let Some(ended) = active.take_if(|active| active.has_ended()) {
+        if let Some(ended) = active.take_if(|active| host.is_over(active)) {
             host.end(&id, ended).await;
         }
-        let next = host.table.lock().next(&id, Instant::now(), host.may_rest());
+        let next = {
+            let mut table = host.table.lock();
+            let may_rest = active.as_ref().is_some_and(|active| host.may_rest(active));
+            table.next(&id, Instant::now(), may_rest)
+        };
         match next {
             Next::Handle(queued) => host.serve(&id, &mut active, queued).await,
             Next::End => {
@@ -73,17 +77,32 @@ impl<E: Entity> Host<E> {
             }
         }
         let Some(entity) = &active else { return };
-        if !self.is_held() {
+        if !self.is_held() || self.is_over(entity) {
             return queued.respond(Err(not_active("the node has lost its lease")));
         }
+        if queued.request.timeout.is_none() && queued.request.id.is_none() {
+            return self.tell_one(id, active, queued).await;
+        }
         let outcome = self.handle_one(entity, &queued.request).await;
-        let is_over = matches!(
-            outcome,
-            Err(Rejection::Failed { .. } | Rejection::Ended | Rejection::Late)
-        );
+        let is_over = outcome.as_ref().is_err_and(is_fatal);
         queued.respond(outcome);
         if is_over && let Some(active) = active.take() {
             self.end(id, active).await;
+        }
+    }
+
+    /// Handles a message of which nobody waits for more than that it is here.
+    async fn tell_one(&self, id: &EntityId, active: &mut Option<Active<E>>, queued: Queued) {
+        let Some(entity) = &active else { return };
+        let request = queued.accept();
+        if let Err(rejection) = self.handle_one(entity, &request.0).await {
+            let (kind, message) = (self.kind(), &request.0.message);
+            tracing::debug!(target: super::TARGET, kind, %message, %rejection, "dead letter");
+            if is_fatal(&rejection)
+                && let Some(active) = active.take()
+            {
+                self.end(id, active).await;
+            }
         }
     }
 
@@ -149,6 +168,14 @@ impl<E: Entity> Host<E> {
         }
         self.table.lock().set_active(id, None);
     }
+}
+
+/// Returns `true` if an entity may have failed: its state in memory is not to be relied upon.
+fn is_fatal(rejection: &Rejection) -> bool {
+    matches!(
+        rejection,
+        Rejection::Failed { .. } | Rejection::Ended | Rejection::Late
+    )
 }
 
 /// Another delivery of the message may be saved, unless it is the state that cannot be.

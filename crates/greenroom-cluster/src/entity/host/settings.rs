@@ -16,6 +16,7 @@ pub struct HostSettings {
     pub(super) handling_timeout: Duration,
     pub(super) state_bytes_max: usize,
     pub(super) applied_max: usize,
+    pub(in crate::entity) durable_in_flight_max: usize,
     pub(super) storage: Option<Arc<dyn Storage>>,
     pub(super) dispatcher: Option<String>,
 }
@@ -39,6 +40,8 @@ impl HostSettings {
     pub const STATE_BYTES_MAX_DEFAULT: usize = 512 * 1_024;
     /// The default of [`applied_max`](Self::applied_max).
     pub const APPLIED_MAX_DEFAULT: usize = 4_096;
+    /// The default of [`durable_in_flight_max`](Self::durable_in_flight_max).
+    pub const DURABLE_IN_FLIGHT_MAX_DEFAULT: usize = 32;
     /// The largest of each number of entities, messages and ids.
     pub const MAX: usize = 1 << 24;
 
@@ -143,6 +146,17 @@ impl HostSettings {
         }
     }
 
+    /// Sets the number of durable messages that the node passes on to entities at a time, from 1 to
+    /// [`MAX`](Self::MAX); the others wait at the servers. Default:
+    /// [`DURABLE_IN_FLIGHT_MAX_DEFAULT`](Self::DURABLE_IN_FLIGHT_MAX_DEFAULT).
+    #[must_use]
+    pub fn durable_in_flight_max(self, messages: usize) -> Self {
+        Self {
+            durable_in_flight_max: messages.clamp(1, Self::MAX),
+            ..self
+        }
+    }
+
     /// Sets the storage of states. Default: that of the cluster.
     #[must_use]
     pub fn storage(self, storage: impl Storage) -> Self {
@@ -175,6 +189,7 @@ impl Default for HostSettings {
             handling_timeout: Self::HANDLING_TIMEOUT_DEFAULT,
             state_bytes_max: Self::STATE_BYTES_MAX_DEFAULT,
             applied_max: Self::APPLIED_MAX_DEFAULT,
+            durable_in_flight_max: Self::DURABLE_IN_FLIGHT_MAX_DEFAULT,
             storage: None,
             dispatcher: None,
         }
@@ -193,6 +208,7 @@ impl fmt::Debug for HostSettings {
             .field("handling_timeout", &self.handling_timeout)
             .field("state_bytes_max", &self.state_bytes_max)
             .field("applied_max", &self.applied_max)
+            .field("durable_in_flight_max", &self.durable_in_flight_max)
             .field("dispatcher", &self.dispatcher)
             .finish_non_exhaustive()
     }

@@ -3,9 +3,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use serde::Serialize;
 
 /// A host at one moment.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 #[non_exhaustive]
-pub struct HostCounts {
+pub struct HostStatus {
     /// The kind of entity.
     pub kind: &'static str,
     /// The entities that are active, or on their way to be or not to be.
@@ -55,8 +55,8 @@ impl Counts {
         entities: usize,
         idle: usize,
         in_flight: usize,
-    ) -> HostCounts {
-        HostCounts {
+    ) -> HostStatus {
+        HostStatus {
             kind,
             entities,
             idle,
