@@ -115,7 +115,7 @@ mod tests {
         let nodes = nodes(5);
         let placed = |id| place("album", id, &nodes).map(NodeId::as_str);
         let places = ["1", "2", "größe"].map(placed);
-        let expected = ["web-1", "images-1", "web-1"].map(Some);
+        let expected = ["web-2", "web-2", "web-1"].map(Some);
         assert_eq!(
             places, expected,
             "programs of other versions place otherwise"

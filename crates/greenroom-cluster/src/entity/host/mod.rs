@@ -107,7 +107,7 @@ impl<E: Entity> Host<E> {
         Ok((host, tasks))
     }
 
-    fn status(&self) -> HostStatus {
+    pub(in crate::entity) fn status(&self) -> HostStatus {
         let table = self.table.lock();
         let (entities, idle) = (table.len(), table.idle());
         drop(table);
@@ -183,13 +183,8 @@ impl<E: Entity> Host<E> {
         let id = self.check(&request)?;
         let in_flight = Arc::clone(&self.in_flight).try_acquire_owned();
         let permit = in_flight.map_err(|_| Rejection::busy(None))?;
-        let limits = TableLimits {
-            active_max: self.settings.active_max,
-            evicted_max: self.settings.activating_max,
-            queue_max: self.settings.queue_max,
-        };
         let (queued, outcome) = Queued::new(request, permit);
-        let offer = self.table.lock().offer(&id, queued, &limits);
+        let offer = self.table.lock().offer(&id, queued, &self.limits());
         match offer {
             Offer::Queued => {}
             Offer::Full(_) => return Err(Rejection::busy(None)),
@@ -201,6 +196,14 @@ impl<E: Entity> Host<E> {
             }
         }
         Ok(outcome)
+    }
+
+    fn limits(&self) -> TableLimits {
+        TableLimits {
+            active_max: self.settings.active_max,
+            evicted_max: self.settings.activating_max,
+            queue_max: self.settings.queue_max,
+        }
     }
 
     fn check(&self, request: &Request) -> Result<EntityId, Rejection> {

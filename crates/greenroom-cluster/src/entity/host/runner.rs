@@ -8,7 +8,7 @@ use tokio::time::{Instant, timeout};
 use super::Host;
 use super::activate::{Active, not_active};
 use super::queued::{Outcome, Queued};
-use super::table::Next;
+use super::table::{Next, Room};
 use crate::entity::cell::Begun;
 use crate::entity::{Entity, StateError};
 use crate::names::EntityId;
@@ -63,11 +63,19 @@ pub(super) async fn run<E: Entity>(host: Arc<Host<E>>, id: EntityId, begin: Begi
 }
 
 impl<E: Entity> Host<E> {
-    async fn serve(&self, id: &EntityId, active: &mut Option<Active<E>>, queued: Queued) {
+    async fn serve(
+        self: &Arc<Self>,
+        id: &EntityId,
+        active: &mut Option<Active<E>>,
+        queued: Queued,
+    ) {
         if queued.is_abandoned() {
             return;
         }
         if active.is_none() {
+            if !self.has_room() {
+                return self.reject_all(id, queued, &Rejection::busy(None));
+            }
             match self.activate(id).await {
                 Ok(activated) => {
                     self.table.lock().set_active(id, Some(activated.clone()));
@@ -88,6 +96,20 @@ impl<E: Entity> Host<E> {
         queued.respond(outcome);
         if is_over && let Some(active) = active.take() {
             self.end(id, active).await;
+        }
+    }
+
+    /// Returns `true` if an entity may be activated: also one that made room for another, and that
+    /// a message came for meanwhile.
+    fn has_room(self: &Arc<Self>) -> bool {
+        let room = self.table.lock().make_room(&self.limits());
+        match room {
+            Room::Free => true,
+            Room::By((id, active)) => {
+                self.run(id, Begin::Passivate(active));
+                true
+            }
+            Room::None => false,
         }
     }
 
@@ -122,6 +144,11 @@ impl<E: Entity> Host<E> {
             .handlers
             .handle(actor, &request.message, payload, within);
         let outcome = handling.await;
+        if outcome.as_ref().is_err_and(is_fatal) {
+            // What it changed before it failed is not saved.
+            active.cell.end();
+            return outcome;
+        }
         match active.cell.finish(outcome.is_ok()).await {
             Ok(()) => outcome,
             Err(error) => Err(not_saved(&error)),
