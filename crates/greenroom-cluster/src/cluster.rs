@@ -3,14 +3,15 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use greenroom_actor::{ActorRef, Recipient};
+use greenroom_actor::{ActorRef, ActorSystem, Recipient};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::core::Core;
 use crate::directory::PublishError;
+use crate::entity::{Entity, HostError, HostSettings, Hosting};
 use crate::group::{Publication, PublishSettings};
-use crate::names::{NameError, check_kind, check_token};
+use crate::names::{EntityId, NameError, check_kind, check_token};
 use crate::nats::{ConnectError, Nats};
 use crate::node::{MemberEvent, MemberEvents, NodeId, follow};
 use crate::remote::{Remote, RemoteActor};
@@ -109,6 +110,60 @@ impl Cluster {
         check_token("the group", group)?;
         check_kind(A::NAME)?;
         Ok(Remote::new(self.clone(), Target::Group(group.into())))
+    }
+
+    /// Hosts the entities of a kind at this node, with the default settings: those that messages
+    /// come for, and that are active nowhere else.
+    ///
+    /// # Errors
+    ///
+    /// See [`HostError`].
+    ///
+    /// # Panics
+    ///
+    /// Outside of a tokio runtime.
+    pub fn host<E: Entity>(&self, system: &ActorSystem) -> Result<Hosting, HostError> {
+        self.host_with::<E>(system, HostSettings::default())
+    }
+
+    /// Hosts the entities of a kind at this node. Their actors are spawned in this system.
+    ///
+    /// # Errors
+    ///
+    /// See [`HostError`].
+    ///
+    /// # Panics
+    ///
+    /// Outside of a tokio runtime.
+    pub fn host_with<E: Entity>(
+        &self,
+        system: &ActorSystem,
+        settings: HostSettings,
+    ) -> Result<Hosting, HostError> {
+        Hosting::new::<E>(self.core(), system, settings)
+    }
+
+    /// Returns a reference to an entity, active or not.
+    ///
+    /// # Errors
+    ///
+    /// The name of its kind, or its id, cannot be used.
+    pub fn entity<E: Entity>(
+        &self,
+        id: impl TryInto<EntityId, Error: Into<NameError>>,
+    ) -> Result<Remote<E>, NameError> {
+        check_kind(E::NAME)?;
+        let id = id.try_into().map_err(Into::into)?;
+        Ok(Remote::new(self.clone(), Target::Entity(id)))
+    }
+
+    /// Waits until a host of this kind of entity is known here.
+    pub async fn host_known<E: Entity>(&self) {
+        let core = self.core();
+        let mut changes = core.table.changes();
+        let is_known = || core.hosts(E::NAME) || core.table.place(E::NAME, 0, &[]).is_some();
+        // The sender is in `core`, so the wait cannot fail.
+        let _ = changes.wait_for(|_| is_known()).await;
     }
 
     /// Tells an actor of the members of a group that are there, and from now on of each that joins,

@@ -5,6 +5,7 @@ mod codec;
 mod core;
 mod deliver;
 mod directory;
+mod entity;
 mod group;
 mod meters;
 mod names;
@@ -23,6 +24,10 @@ pub use serde;
 pub use cluster::Cluster;
 pub use deliver::Delivery;
 pub use directory::{PUBLICATIONS_MAX, PublishError};
+pub use entity::{
+    Activation, Entity, HostError, HostSettings, HostStatus, Hosting, Key, Loaded, MemoryStorage,
+    StateError, Storage, StorageError, StorageFuture, Stored,
+};
 pub use group::{Publication, PublishSettings};
 pub use names::{ENTITY_ID_BYTES_MAX, EntityId, NAME_BYTES_MAX, NameError};
 pub use nats::ConnectError;

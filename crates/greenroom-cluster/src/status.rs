@@ -3,6 +3,7 @@ use std::sync::atomic::Ordering;
 use serde::Serialize;
 
 use crate::core::Core;
+use crate::entity::HostStatus;
 
 /// A cluster at one moment, as one node sees it.
 #[derive(Clone, Debug, Serialize)]
@@ -16,6 +17,8 @@ pub struct ClusterStatus {
     pub server: Option<String>,
     /// The nodes that live.
     pub nodes: Vec<NodeStatus>,
+    /// The kinds of entities that this node hosts.
+    pub hosts: Vec<HostStatus>,
     /// Messages that came here and were not handled, and whose senders did not hear of it.
     pub dead_letters: u64,
     /// Asks of this node that one member of a group rejected and that went to another.
@@ -76,6 +79,7 @@ impl ClusterStatus {
             }),
             server: client.map(|client| client.server_info().server_name),
             nodes: nodes.collect(),
+            hosts: core.directory.host_status(),
             dead_letters: core.meters.dead_letters.load(Ordering::Relaxed),
             asked_elsewhere: core.meters.elsewhere.load(Ordering::Relaxed),
         }
