@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use async_nats::Subject;
 use bytes::Bytes;
+use parking_lot::Mutex;
 use smallvec::SmallVec;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
@@ -18,6 +19,7 @@ use crate::nats::{Nats, SendFailure};
 use crate::node::{Membership, NodeId, Record, Table};
 use crate::remote::RemoteError;
 use crate::settings::Limits;
+use crate::status::DurableStatus;
 use crate::wire::{Rejection, Request, Response, Target};
 
 /// The members of a group that one request tries.
@@ -33,6 +35,8 @@ pub(crate) struct Core {
     pub(crate) meters: Meters,
     pub(crate) announced: watch::Sender<u64>,
     pub(crate) is_draining: AtomicBool,
+    /// The durable messages of all nodes, as this one last heard.
+    pub(crate) durable: Mutex<Option<DurableStatus>>,
     /// Durable messages that wait or are under way in a process alone.
     pub(crate) local_durable: AtomicU64,
     pub(crate) entities: Entities,
@@ -53,6 +57,7 @@ impl Core {
             meters: Meters::new(),
             announced: watch::Sender::new(0),
             is_draining: AtomicBool::new(false),
+            durable: Mutex::default(),
             local_durable: AtomicU64::new(0),
             entities: Entities::new(),
             limits,

@@ -34,4 +34,4 @@ pub use nats::ConnectError;
 pub use node::{MemberChange, MemberEvent, NodeId};
 pub use remote::{Handlers, Remote, RemoteActor, RemoteCall, RemoteError, RemoteMessage};
 pub use settings::{ClusterSettings, SettingsError};
-pub use status::{ClusterStatus, GroupStatus, NodeStatus};
+pub use status::{ClusterStatus, DurableStatus, GroupStatus, NodeStatus};
