@@ -172,6 +172,7 @@ impl Cluster {
     /// Tells an actor of the members of a group that are there, and from now on of each that joins,
     /// leaves or is lost. A member may be told of twice. Returns `false` if there are already 1,024
     /// that are told.
+    #[must_use]
     pub fn watch<A: RemoteActor>(&self, group: &str, recipient: Recipient<MemberEvent>) -> bool {
         let members = MemberEvents(group, A::NAME);
         self.core().table.watch(members, recipient)

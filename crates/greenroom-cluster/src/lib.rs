@@ -22,6 +22,7 @@ mod core;
 mod deliver;
 mod directory;
 mod entity;
+mod failure;
 mod group;
 mod meters;
 mod names;

@@ -133,7 +133,7 @@ async fn read(mut entries: Watch, table: &Table, silence_max: Duration, every: D
     loop {
         tokio::select! {
             entry = entries.next() => match entry {
-                Some(Ok(entry)) => note(table, entry),
+                Some(Ok(entry)) => note(table, &entry),
                 Some(Err(error)) => {
                     tracing::info!(target: TARGET, %error, "the watch of nodes was lost");
                     return;
@@ -145,7 +145,7 @@ async fn read(mut entries: Watch, table: &Table, silence_max: Duration, every: D
     }
 }
 
-fn note(table: &Table, entry: Entry) {
+fn note(table: &Table, entry: &Entry) {
     let Some(id) = NodeId::read(&entry.key) else {
         return;
     };

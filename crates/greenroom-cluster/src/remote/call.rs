@@ -15,7 +15,7 @@ use crate::wire::Request;
 /// The default deadline of an ask.
 const TIMEOUT_DEFAULT: Duration = Duration::from_secs(5);
 /// The longest deadline.
-pub(crate) const TIMEOUT_MAX: Duration = Duration::from_secs(60 * 60);
+pub(crate) const TIMEOUT_MAX: Duration = Duration::from_hours(1);
 
 /// A message with its receiver, as the methods that `#[messages(remote = "…")]` generates return it:
 /// to be sent by `ask`, `tell` or `deliver`.
