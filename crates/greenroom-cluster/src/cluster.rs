@@ -1,11 +1,11 @@
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use greenroom_actor::{ActorRef, ActorSystem, Recipient};
 use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, interval, sleep, timeout};
 
 use crate::core::Core;
 use crate::directory::PublishError;
@@ -16,8 +16,11 @@ use crate::nats::{ConnectError, Nats};
 use crate::node::{MemberEvent, MemberEvents, NodeId, follow};
 use crate::remote::{Remote, RemoteActor};
 use crate::settings::{ClusterSettings, Limits};
-use crate::status::ClusterStatus;
+use crate::status::{ClusterStatus, DurableStatus};
 use crate::wire::Target;
+
+/// The durable messages are counted this often, for the status.
+const MEASURED_EVERY: Duration = Duration::from_secs(5);
 
 /// The time that the others have to hear that this node drains.
 const GOODBYE: Duration = Duration::from_millis(200);
@@ -169,6 +172,7 @@ impl Cluster {
     /// Tells an actor of the members of a group that are there, and from now on of each that joins,
     /// leaves or is lost. A member may be told of twice. Returns `false` if there are already 1,024
     /// that are told.
+    #[must_use]
     pub fn watch<A: RemoteActor>(&self, group: &str, recipient: Recipient<MemberEvent>) -> bool {
         let members = MemberEvents(group, A::NAME);
         self.core().table.watch(members, recipient)
@@ -241,8 +245,25 @@ async fn join(core: &Arc<Core>, tasks: &mut JoinSet<()>) -> Result<(), ConnectEr
         },
         announced,
     ));
+    tasks.spawn(measure(Arc::downgrade(core)));
     tracing::info!(target: "greenroom::cluster", node = %core.me(), name, "joined the cluster");
     Ok(())
+}
+
+/// Asks for the number of durable messages again and again, for the status.
+async fn measure(core: Weak<Core>) {
+    let mut interval = interval(MEASURED_EVERY);
+    loop {
+        interval.tick().await;
+        let Some(core) = core.upgrade() else { return };
+        let Some(nats) = core.nats() else { return };
+        let info = timeout(MEASURED_EVERY, nats.stores.durable.get_info()).await;
+        let state = info.ok().and_then(Result::ok).map(|info| info.state);
+        *core.durable.lock() = state.map(|state| DurableStatus {
+            messages: state.messages,
+            bytes: state.bytes,
+        });
+    }
 }
 
 impl fmt::Debug for Cluster {

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use async_nats::Subject;
 use bytes::Bytes;
+use parking_lot::Mutex;
 use smallvec::SmallVec;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
@@ -13,12 +14,14 @@ use tokio::time::{Instant, timeout_at};
 use crate::deliver::{self, Delivery};
 use crate::directory::Directory;
 use crate::entity::Entities;
+use crate::failure::{failed, no_such, rejected};
 use crate::meters::Meters;
 use crate::nats::{Nats, SendFailure};
 use crate::node::{Membership, NodeId, Record, Table};
 use crate::remote::RemoteError;
 use crate::settings::Limits;
-use crate::wire::{Rejection, Request, Response, Target};
+use crate::status::DurableStatus;
+use crate::wire::{Request, Response, Target};
 
 /// The members of a group that one request tries.
 const TRIES_MAX: usize = 3;
@@ -33,6 +36,8 @@ pub(crate) struct Core {
     pub(crate) meters: Meters,
     pub(crate) announced: watch::Sender<u64>,
     pub(crate) is_draining: AtomicBool,
+    /// The durable messages of all nodes, as this one last heard.
+    pub(crate) durable: Mutex<Option<DurableStatus>>,
     /// Durable messages that wait or are under way in a process alone.
     pub(crate) local_durable: AtomicU64,
     pub(crate) entities: Entities,
@@ -53,6 +58,7 @@ impl Core {
             meters: Meters::new(),
             announced: watch::Sender::new(0),
             is_draining: AtomicBool::new(false),
+            durable: Mutex::default(),
             local_durable: AtomicU64::new(0),
             entities: Entities::new(),
             limits,
@@ -229,7 +235,7 @@ impl Core {
         match tried {
             Ok(response) => response.outcome.map_err(|rejection| {
                 let is_for_another = rejection.is_for_another();
-                let error = self.rejected(request, rejection, after);
+                let error = rejected(request, rejection, after);
                 (error, is_for_another)
             }),
             Err(SendFailure::NoResponders) => {
@@ -250,53 +256,6 @@ impl Core {
         }
     }
 
-    /// Returns the error of a request that a node rejected.
-    pub(crate) fn rejected(
-        &self,
-        request: &Request,
-        rejection: Rejection,
-        after: Duration,
-    ) -> RemoteError {
-        let (receiver, message) = (request.target.to_string(), request.message.to_string());
-        match rejection {
-            Rejection::NoSuchActor { offered } => no_such(request, offered),
-            Rejection::NoSuchMessage { known } => RemoteError::NoSuchMessage {
-                receiver,
-                actor: request.actor.to_string(),
-                message,
-                known,
-            },
-            Rejection::Late => RemoteError::Late {
-                receiver,
-                message,
-                after,
-            },
-            Rejection::Ended => RemoteError::Lost {
-                receiver,
-                message,
-                reason: "the actor has ended".to_owned(),
-                node: None,
-            },
-            Rejection::Failed { error } => RemoteError::Failed {
-                receiver,
-                message,
-                reason: error,
-            },
-            Rejection::Busy { wait_ms } => RemoteError::Refused {
-                receiver,
-                message,
-                retry_after: wait_ms.map(Duration::from_millis),
-                reason: Rejection::Busy { wait_ms }.to_string(),
-            },
-            rejection => RemoteError::Refused {
-                receiver,
-                message,
-                reason: rejection.to_string(),
-                retry_after: None,
-            },
-        }
-    }
-
     pub(crate) async fn tell(&self, request: Request) -> Result<(), RemoteError> {
         self.meters.told();
         if matches!(request.target, Target::Entity(_)) {
@@ -308,7 +267,7 @@ impl Core {
         if node == *self.me() {
             let response = self.directory.handle(request.clone()).await;
             let told = response.outcome.map(|_| ());
-            return told.map_err(|rejection| self.rejected(&request, rejection, Duration::ZERO));
+            return told.map_err(|rejection| rejected(&request, rejection, Duration::ZERO));
         }
         let Some(nats) = self.nats() else {
             return Err(no_such(&request, Vec::new()));
@@ -334,44 +293,5 @@ impl Core {
         timeout: Duration,
     ) -> Result<Delivery, RemoteError> {
         deliver::deliver(self, request, timeout).await
-    }
-}
-
-/// Returns the error of a request that nobody takes.
-pub(crate) fn no_such(request: &Request, offered: Vec<String>) -> RemoteError {
-    RemoteError::NoSuch {
-        receiver: request.target.to_string(),
-        actor: request.actor.to_string(),
-        offered,
-    }
-}
-
-/// Returns the error of a request that had no response.
-pub(crate) fn failed(
-    request: &Request,
-    failure: SendFailure,
-    node: Option<&NodeId>,
-    after: Duration,
-) -> RemoteError {
-    let (receiver, message) = (request.target.to_string(), request.message.to_string());
-    match failure {
-        SendFailure::NoResponders => no_such(request, Vec::new()),
-        SendFailure::TooMany => RemoteError::Refused {
-            receiver,
-            message,
-            reason: "as many asks of this node are under way there as may be".to_owned(),
-            retry_after: None,
-        },
-        SendFailure::Late => RemoteError::Late {
-            receiver,
-            message,
-            after,
-        },
-        SendFailure::Lost(reason) => RemoteError::Lost {
-            receiver,
-            message,
-            reason,
-            node: node.cloned(),
-        },
     }
 }

@@ -94,14 +94,12 @@ impl Directory {
 
     /// Gives a request to its receiver. It is there in the order of first polls.
     pub(crate) fn handle(&self, request: Request) -> BoxFuture<'static, Response> {
-        match self.find(&request) {
-            Some(inbound) => inbound.handle(request),
-            None => {
-                let offered = self.offered(&request.target);
-                let rejection = Rejection::NoSuchActor { offered };
-                std::future::ready(Response::rejected(rejection)).boxed()
-            }
+        if let Some(inbound) = self.find(&request) {
+            return inbound.handle(request);
         }
+        let offered = self.offered(&request.target);
+        let rejection = Rejection::NoSuchActor { offered };
+        std::future::ready(Response::rejected(rejection)).boxed()
     }
 
     fn find(&self, request: &Request) -> Option<Arc<dyn Inbound>> {
@@ -109,8 +107,7 @@ impl Directory {
             Target::Group(group) => (&self.members, group.clone()),
             Target::Entity(_) => (&self.hosts, "".into()),
         };
-        let found = table.read().get(&(group, request.actor.clone())).cloned();
-        found
+        table.read().get(&(group, request.actor.clone())).cloned()
     }
 
     /// Returns the kinds of actors that are here under this name.

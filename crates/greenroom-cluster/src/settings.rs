@@ -306,7 +306,7 @@ impl Default for Limits {
             asks_per_node_max: 4_096,
             replicas: None,
             durable_bytes_max: 256 << 20,
-            durable_age_max: Duration::from_secs(7 * 24 * 60 * 60),
+            durable_age_max: Duration::from_hours(7 * 24),
             deliveries_max: 20,
         }
     }

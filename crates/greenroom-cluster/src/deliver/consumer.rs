@@ -17,10 +17,10 @@ const ACK_WAIT: Duration = Duration::from_secs(30);
 /// A message that is being handled says so this often.
 const PROGRESS_EVERY: Duration = Duration::from_secs(10);
 /// The longest time that one delivery is handled; then it counts as failed.
-pub(super) const HANDLED_WITHIN: Duration = Duration::from_secs(120);
+pub(super) const HANDLED_WITHIN: Duration = Duration::from_mins(2);
 /// The pauses before a message that was not handled is delivered again.
 pub(super) const PAUSE_MIN: Duration = Duration::from_secs(1);
-pub(super) const PAUSE_MAX: Duration = Duration::from_secs(60);
+pub(super) const PAUSE_MAX: Duration = Duration::from_mins(1);
 
 /// The consumer of the durable messages of a group, or of a kind of entity.
 pub(crate) struct Consumer {
@@ -125,12 +125,9 @@ async fn one(core: &Core, message: &Message, handle: Handle) {
         ..request
     };
     let handled = in_progress(message, handle(request.clone())).await;
-    let rejection = match handled.outcome {
-        Ok(_) => {
-            core.meters.delivered();
-            return acknowledge(message, AckKind::Ack).await;
-        }
-        Err(rejection) => rejection,
+    let Err(rejection) = handled.outcome else {
+        core.meters.delivered();
+        return acknowledge(message, AckKind::Ack).await;
     };
     let delivered = message.info().map_or(1, |info| info.delivered);
     let delivered = u32::try_from(delivered).unwrap_or(1);

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use backon::{BackoffBuilder, ExponentialBuilder};
 use tokio::time::sleep;
@@ -54,6 +53,6 @@ async fn handle(core: &Arc<Core>, mut request: Request) {
             }
             Err(_) => {}
         }
-        sleep(pauses.next().unwrap_or(Duration::from_secs(60))).await;
+        sleep(pauses.next().unwrap_or(PAUSE_MAX)).await;
     }
 }

@@ -10,7 +10,8 @@ use tokio::time::timeout as within;
 
 pub(crate) use consumer::Consumer;
 
-use crate::core::{Core, failed};
+use crate::core::Core;
+use crate::failure::failed;
 use crate::nats::SendFailure;
 use crate::remote::RemoteError;
 use crate::wire::Request;

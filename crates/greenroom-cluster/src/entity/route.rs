@@ -11,7 +11,8 @@ use tokio::time::{Instant, sleep};
 
 use super::lease::LocalNodes;
 use super::{MemoryStorage, placement};
-use crate::core::{Core, failed, no_such};
+use crate::core::Core;
+use crate::failure::{failed, no_such, rejected};
 use crate::nats::SendFailure;
 use crate::node::NodeId;
 use crate::remote::RemoteError;
@@ -143,7 +144,7 @@ impl Core {
     fn entity_error(&self, request: &Request, failure: Failure, after: Duration) -> RemoteError {
         match failure {
             Failure::NoHost => no_such(request, self.table.hosted()),
-            Failure::Rejected(rejection) => self.rejected(request, rejection, after),
+            Failure::Rejected(rejection) => rejected(request, rejection, after),
             Failure::Sent(failure, node) => failed(request, failure, Some(&node), after),
         }
     }

@@ -31,7 +31,7 @@ pub enum ConnectError {
     /// No server took the connection.
     #[error("NATS cannot be reached: {0}")]
     Nats(#[from] async_nats::ConnectError),
-    /// The server has no JetStream, which holds the nodes, leases, states and durable messages.
+    /// The server has no `JetStream`, which holds the nodes, leases, states and durable messages.
     #[error("the server at {server} has no JetStream: start it with `-js`")]
     NoJetStream {
         /// Its address.

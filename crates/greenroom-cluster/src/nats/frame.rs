@@ -7,6 +7,7 @@ use bytes::Bytes;
 
 use crate::codec;
 use crate::names::EntityId;
+use crate::remote::TIMEOUT_MAX;
 use crate::wire::{Rejection, Request, Response, Target};
 
 /// The time that is left until the deadline, in milliseconds.
@@ -48,7 +49,7 @@ pub(super) fn timeout(message: &Message) -> Result<Option<Duration>, String> {
     let millis = text.parse().map_err(|_| {
         format!("the header {TIMEOUT} is `{text}`, but must be a number of milliseconds")
     })?;
-    Ok(Some(Duration::from_millis(millis)))
+    Ok(Some(Duration::from_millis(millis).min(TIMEOUT_MAX)))
 }
 
 pub(super) fn entity(message: &Message) -> Result<EntityId, String> {

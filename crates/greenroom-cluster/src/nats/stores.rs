@@ -10,7 +10,7 @@ use super::connect::ConnectError;
 use crate::settings::Limits;
 
 /// The time within which a durable message of the same id is not taken again.
-const DUPLICATE_WINDOW: Duration = Duration::from_secs(120);
+const DUPLICATE_WINDOW: Duration = Duration::from_mins(2);
 /// Dead letters beyond this many bytes push out the oldest.
 const DEAD_BYTES_MAX: i64 = 64 << 20;
 
