@@ -169,8 +169,8 @@ impl ClusterSettings {
     }
 
     /// Sets the bytes and the age up to which durable messages that are not handled are kept.
-    /// Default 256 MiB and 7 days. Beyond the bytes `deliver` is rejected. Taken when the first node
-    /// makes the stream.
+    /// Default 256 MiB and 7 days. Beyond the bytes `deliver` is rejected. Taken when the first
+    /// node makes the stream.
     #[must_use]
     pub fn durable_max(mut self, bytes: i64, age: Duration) -> Self {
         self.limits.durable_bytes_max = bytes;
