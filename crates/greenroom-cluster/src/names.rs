@@ -1,5 +1,6 @@
 //! Names of groups, kinds of actors, messages and entities.
 
+use std::convert::Infallible;
 use std::fmt;
 
 use thiserror::Error;
@@ -56,6 +57,13 @@ fn is_token(name: &str) -> bool {
 
 fn is_plain(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_'
+}
+
+/// Of an id that cannot be wrong: a number, or one that was checked before.
+impl From<Infallible> for NameError {
+    fn from(error: Infallible) -> Self {
+        match error {}
+    }
 }
 
 /// The id of an entity among those of its kind: 1 to 256 bytes of UTF-8.
