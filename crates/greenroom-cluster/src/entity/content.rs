@@ -10,7 +10,7 @@ use tokio::time::Instant;
 const KEPT: usize = 128;
 /// The time for which an id is kept at least. A message comes again later than that only if the
 /// servers do not deliver meanwhile: its handling is waited for 2 min at most, it is put off for
-/// 1 min at most, and is missed after 30 s.
+/// 1 min at most, and is missed after 30 s at most.
 const KEPT_FOR: Duration = Duration::from_mins(4);
 /// The format of the content; another one is refused.
 const FORMAT: u8 = 1;
