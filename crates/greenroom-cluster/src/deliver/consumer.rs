@@ -12,10 +12,11 @@ use tokio::time::{interval, sleep};
 use crate::core::Core;
 use crate::wire::{Rejection, Request, Response};
 
-/// The servers deliver a message once more if nothing is heard of it for this long.
-const ACK_WAIT: Duration = Duration::from_secs(30);
-/// A message that is being handled says so this often.
-const PROGRESS_EVERY: Duration = Duration::from_secs(10);
+/// The servers deliver a message once more if nothing is heard of it for the lease time, and at most
+/// for this long: a node that was silent for so long has lost its entities too.
+const ACK_WAIT_MAX: Duration = Duration::from_secs(30);
+/// A message that is being handled says so this many times within that time.
+const SIGNS_IN_ACK_WAIT: u32 = 3;
 /// The longest time that one delivery is handled; then it counts as failed.
 pub(super) const HANDLED_WITHIN: Duration = Duration::from_mins(2);
 /// The pauses before a message that was not handled is delivered again.
@@ -72,7 +73,7 @@ impl Consumer {
             durable_name: Some(self.name.clone()),
             filter_subject: self.filter.clone(),
             ack_policy: AckPolicy::Explicit,
-            ack_wait: ACK_WAIT,
+            ack_wait: ack_wait(&core),
             max_ack_pending: 65_536,
             ..Default::default()
         };
@@ -124,7 +125,7 @@ async fn one(core: &Core, message: &Message, handle: Handle) {
         timeout: Some(HANDLED_WITHIN),
         ..request
     };
-    let handled = in_progress(message, handle(request.clone())).await;
+    let handled = in_progress(core, message, handle(request.clone())).await;
     let Err(rejection) = handled.outcome else {
         core.meters.delivered();
         return acknowledge(message, AckKind::Ack).await;
@@ -140,9 +141,13 @@ async fn one(core: &Core, message: &Message, handle: Handle) {
 }
 
 /// Waits for the handling, and tells the servers meanwhile that it goes on.
-async fn in_progress(message: &Message, handled: BoxFuture<'static, Response>) -> Response {
+async fn in_progress(
+    core: &Core,
+    message: &Message,
+    handled: BoxFuture<'static, Response>,
+) -> Response {
     let mut handled = handled;
-    let mut progress = interval(PROGRESS_EVERY);
+    let mut progress = interval(ack_wait(core) / SIGNS_IN_ACK_WAIT);
     progress.tick().await;
     loop {
         tokio::select! {
@@ -150,6 +155,10 @@ async fn in_progress(message: &Message, handled: BoxFuture<'static, Response>) -
             _ = progress.tick() => acknowledge(message, AckKind::Progress).await,
         }
     }
+}
+
+fn ack_wait(core: &Core) -> Duration {
+    core.limits.lease.min(ACK_WAIT_MAX)
 }
 
 /// Moves a message that cannot be handled to the stream of dead ones.
