@@ -20,7 +20,7 @@ pub(crate) struct ChildNode {
     process: Child,
     /// It ends when this is closed.
     _input: ChildStdin,
-    /// What it prints of each number: `added N`, or `unknown N` if it cannot tell.
+    /// What it prints: `added N` for each number that surely was.
     lines: mpsc::UnboundedReceiver<String>,
 }
 
@@ -57,36 +57,30 @@ impl ChildNode {
         self.lines.recv().await.expect("it runs")
     }
 
-    /// Waits until it has added one more number since now. Returns all that it has added, and those
-    /// of which it does not know.
-    pub(crate) async fn progress(&mut self) -> (Vec<u64>, Vec<u64>) {
-        let (mut added, mut unknown) = self.so_far();
+    /// Waits until it has added one more number since now. Returns those that it has added since it
+    /// was asked last.
+    pub(crate) async fn progress(&mut self) -> Vec<u64> {
+        let mut added = Vec::new();
+        while let Ok(line) = self.lines.try_recv() {
+            added.extend(number(&line));
+        }
         let before = added.len();
         while added.len() == before {
             let line = self.line().await;
-            note(&line, &mut added, &mut unknown);
+            added.extend(number(&line));
         }
-        (added, unknown)
+        added
     }
 
-    /// Returns the numbers that it has said it added, and those of which it does not know.
-    pub(crate) fn so_far(&mut self) -> (Vec<u64>, Vec<u64>) {
-        let (mut added, mut unknown) = (Vec::new(), Vec::new());
-        while let Ok(line) = self.lines.try_recv() {
-            note(&line, &mut added, &mut unknown);
-        }
-        (added, unknown)
-    }
-
-    /// Kills it by SIGKILL. Returns what it had said that it added, and what it did not know.
-    pub(crate) async fn kill(mut self) -> (Vec<u64>, Vec<u64>) {
+    /// Kills it by SIGKILL. Returns the numbers that it has added since it was asked last.
+    pub(crate) async fn kill(mut self) -> Vec<u64> {
         self.process.kill().expect("it runs");
         self.process.wait().expect("it ends");
-        let (mut added, mut unknown) = (Vec::new(), Vec::new());
+        let mut added = Vec::new();
         while let Some(line) = self.lines.recv().await {
-            note(&line, &mut added, &mut unknown);
+            added.extend(number(&line));
         }
-        (added, unknown)
+        added
     }
 
     pub(crate) fn pause(&self) {
@@ -110,15 +104,10 @@ impl Drop for ChildNode {
     }
 }
 
-fn note(line: &str, added: &mut Vec<u64>, unknown: &mut Vec<u64>) {
-    let numbers = match line.split_once(' ') {
-        Some(("added", number)) => Some((added, number)),
-        Some(("unknown", number)) => Some((unknown, number)),
-        _ => None,
-    };
-    if let Some((numbers, number)) = numbers {
-        numbers.push(number.parse().expect("it is a number"));
-    }
+/// Returns the number that surely was added.
+fn number(line: &str) -> Option<u64> {
+    let number = line.strip_prefix("added ")?;
+    Some(number.parse().expect("it is a number"))
 }
 
 #[test]
@@ -138,9 +127,8 @@ fn node() {
         println!("hosts");
         let account = account(&host.cluster, SHARED);
         for number in 0_u64.. {
-            match account.add(number).ask().await {
-                Ok(Ok(())) => println!("added {number}"),
-                _ => println!("unknown {number}"),
+            if let Ok(Ok(())) = account.add(number).ask().await {
+                println!("added {number}");
             }
             // So that the state stays small, however long the test takes.
             tokio::time::sleep(Duration::from_millis(5)).await;

@@ -38,16 +38,19 @@ fn check(amounts: &[u64], added: &[u64]) {
 async fn the_entity_of_a_node_that_was_killed_goes_on_at_another() {
     let server = server();
     let mut child = ChildNode::start(&server.url(), LEASE).await;
-    let (mut added, _) = child.progress().await;
+    let mut added = child.progress().await;
+    let caller = node(&server.url(), LEASE).await;
+    caller.host_known::<Account>().await;
+    let at_child = account(&caller, SHARED).fence().timeout(LONG).ask().await;
+    let fence = at_child.expect("the child has it");
+    added.extend(child.kill().await);
     let host = host(&server.url(), LEASE).await;
     let account = account(&host.cluster, SHARED);
-    let fence = account.fence().timeout(LONG).ask().await.expect("a reply");
-    assert_eq!(host.hosting.status().entities, 0, "the child has it");
-    added.extend(child.kill().await.0);
     let mut next = MINE;
     added.push(add_surely(&account, &mut next).await);
     assert_eq!(host.hosting.status().entities, 1);
-    assert!(account.fence().ask().await.expect("a reply") > fence);
+    let now = account.fence().timeout(LONG).ask().await.expect("a reply");
+    assert!(now > fence, "{now} {fence}");
     let amounts = account.amounts().timeout(LONG).ask().await;
     check(&amounts.expect("a reply"), &added);
 }
@@ -56,7 +59,7 @@ async fn the_entity_of_a_node_that_was_killed_goes_on_at_another() {
 async fn a_node_that_was_paused_does_not_overwrite_what_others_did_meanwhile() {
     let server = server();
     let mut child = ChildNode::start(&server.url(), LEASE).await;
-    let (mut added, _) = child.progress().await;
+    let mut added = child.progress().await;
     let host = host(&server.url(), LEASE).await;
     let caller = node(&server.url(), LEASE).await;
     caller.host_known::<Account>().await;
@@ -68,9 +71,9 @@ async fn a_node_that_was_paused_does_not_overwrite_what_others_did_meanwhile() {
     }
     child.go_on();
     // The child goes on too, and its numbers come to where the entity is now.
-    added.extend(child.progress().await.0);
+    added.extend(child.progress().await);
     added.push(add_surely(&account, &mut next).await);
-    added.extend(child.kill().await.0);
+    added.extend(child.kill().await);
     let amounts = account.amounts().timeout(LONG).ask().await;
     check(&amounts.expect("a reply"), &added);
 }

@@ -101,7 +101,7 @@ async fn durable_messages_are_applied_once_wherever_they_arrive() {
                 .expect("a reply");
         }
         amounts.sort_unstable();
-        assert_eq!(amounts, Vec::from_iter(0..10));
+        assert_eq!(amounts, (0..10).collect::<Vec<_>>());
     }
     assert!(a.hosting.leave(LONG).await && b.hosting.leave(LONG).await);
 }

@@ -112,7 +112,7 @@ impl<E: Entity> Host<E> {
         let (entities, idle) = (table.len(), table.idle());
         drop(table);
         let in_flight = self.settings.in_flight_max - self.in_flight.available_permits();
-        self.counts.read(self.kind(), entities, idle, in_flight)
+        self.counts.read(Self::kind(), entities, idle, in_flight)
     }
 
     /// Takes no more messages, lets the entities handle those that wait, passivates them and gives
@@ -149,7 +149,7 @@ impl<E: Entity> Host<E> {
         self.guardian.kill();
     }
 
-    fn kind(&self) -> &'static str {
+    fn kind() -> &'static str {
         kind_of(E::NAME)
     }
 

@@ -35,6 +35,7 @@ struct Busy<A, Q> {
 }
 
 /// The limits of a table.
+#[expect(clippy::struct_field_names, reason = "limits are named so everywhere")]
 pub(super) struct TableLimits {
     pub(super) active_max: usize,
     /// Entities that may make room for others at a time.

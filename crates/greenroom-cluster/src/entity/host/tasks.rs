@@ -81,7 +81,7 @@ async fn watch_lease<E: Entity>(
         };
         if has_ended {
             let Some(host) = host.upgrade() else { return };
-            let kind = host.kind();
+            let kind = Host::<E>::kind();
             tracing::warn!(target: super::TARGET, kind, "the lease ended, and all entities with it");
             host.end_all();
         }

@@ -220,7 +220,7 @@ where
         target: Target::Entity(EntityId::new(id).expect("it is short")),
         actor: <Account as RemoteActor>::NAME.into(),
         message: <Account as RemoteMessage<M>>::NAME.into(),
-        timeout: Some(Duration::from_secs(300)),
+        timeout: Some(Duration::from_mins(5)),
         id: durable.map(Into::into),
         payload: codec::encode(message).expect("it can be encoded"),
     }

@@ -139,7 +139,7 @@ async fn the_lease_of_a_node_that_is_not_heard_of_is_taken() {
     let second = loop {
         match claim(&b, "1").await {
             Claim::Owned { fence } => break fence,
-            held => assert_eq!(held, held_by("a")),
+            held @ Claim::HeldBy { .. } => assert_eq!(held, held_by("a")),
         }
     };
     assert!(second > first);
