@@ -1,5 +1,6 @@
 //! Names of groups, kinds of actors, messages and entities.
 
+use std::convert::Infallible;
 use std::fmt;
 
 use thiserror::Error;
@@ -16,6 +17,12 @@ pub struct NameError {
     what: &'static str,
     name: String,
     allowed: &'static str,
+}
+
+impl From<Infallible> for NameError {
+    fn from(never: Infallible) -> Self {
+        match never {}
+    }
 }
 
 const ONE_TOKEN: &str = "1 to 64 bytes of `a-z`, `A-Z`, `0-9`, `-` and `_` are allowed";

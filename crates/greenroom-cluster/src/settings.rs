@@ -6,8 +6,9 @@ use thiserror::Error;
 
 use crate::names::{NameError, check_token};
 
-/// The least lease time: below it a pause of a virtual machine would cost every lease.
-const LEASE_MIN: Duration = Duration::from_secs(1);
+/// The least lease, and the least wait before a redelivery: below it a pause of a virtual machine
+/// would cost every lease.
+const WAIT_MIN: Duration = Duration::from_secs(1);
 /// The most replicas of JetStream.
 const REPLICAS_MAX: usize = 5;
 
@@ -43,6 +44,7 @@ pub(crate) struct Limits {
     pub(crate) durable_bytes_max: i64,
     pub(crate) durable_age_max: Duration,
     pub(crate) deliveries_max: u32,
+    pub(crate) redeliver_after: Duration,
 }
 
 #[derive(Clone, Default)]
@@ -169,8 +171,8 @@ impl ClusterSettings {
     }
 
     /// Sets the bytes and the age up to which durable messages that are not handled are kept.
-    /// Default 256 MiB and 7 days. Beyond the bytes `deliver` is rejected. Taken when the first node
-    /// makes the stream.
+    /// Default 256 MiB and 7 days. Beyond the bytes `deliver` is rejected. Taken when the first
+    /// node makes the stream.
     #[must_use]
     pub fn durable_max(mut self, bytes: i64, age: Duration) -> Self {
         self.limits.durable_bytes_max = bytes;
@@ -183,6 +185,15 @@ impl ClusterSettings {
     #[must_use]
     pub fn deliveries_max(mut self, deliveries: u32) -> Self {
         self.limits.deliveries_max = deliveries;
+        self
+    }
+
+    /// Sets the time after which a durable message goes to another node, if nothing is heard of it;
+    /// a node that handles one says so three times within it. Default 30 s, at least 1 s. It is
+    /// how long messages wait that a node had when it died.
+    #[must_use]
+    pub fn redeliver_after(mut self, after: Duration) -> Self {
+        self.limits.redeliver_after = after;
         self
     }
 
@@ -246,14 +257,19 @@ impl ClusterSettings {
         let Limits {
             prefix,
             lease,
+            redeliver_after,
             replicas,
             ..
         } = &self.limits;
         check_token("the prefix", prefix)?;
-        if *lease < LEASE_MIN {
+        let waits = [
+            ("the lease", lease),
+            ("the wait before a redelivery", redeliver_after),
+        ];
+        if let Some((setting, wait)) = waits.into_iter().find(|(_, wait)| **wait < WAIT_MIN) {
             return Err(SettingsError::Range {
-                setting: "the lease",
-                value: format!("{lease:?}"),
+                setting,
+                value: format!("{wait:?}"),
                 allowed: "at least 1 s",
             });
         }
@@ -308,6 +324,7 @@ impl Default for Limits {
             durable_bytes_max: 256 << 20,
             durable_age_max: Duration::from_hours(7 * 24),
             deliveries_max: 20,
+            redeliver_after: Duration::from_secs(30),
         }
     }
 }

@@ -27,8 +27,8 @@
 //! addresses, signals and the rest of what a process needs there is [`Server::builder`].
 //!
 //! Features: `admin` is a page for operators, status and metrics at an address of their own, `bus`
-//! topics in the process and through Redis, `cluster` actors on several machines, `proxy` a reverse proxy, `psgi` Perl applications. None
-//! is on by default.
+//! topics in the process and through Redis, `cluster` actors on several machines, `proxy` a reverse
+//! proxy, `psgi` Perl applications. None is on by default.
 //!
 //! # Where a handler runs
 //!

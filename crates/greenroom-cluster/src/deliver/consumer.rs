@@ -4,18 +4,16 @@ use std::time::Duration;
 use async_nats::jetstream::consumer::{AckPolicy, pull};
 use async_nats::jetstream::{AckKind, Message};
 use backon::{BackoffBuilder, ExponentialBuilder};
-use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
+use futures_util::{FutureExt, StreamExt};
 use tokio::sync::{Semaphore, watch};
 use tokio::time::{interval, sleep};
 
 use crate::core::Core;
 use crate::wire::{Rejection, Request, Response};
 
-/// The servers deliver a message once more if nothing is heard of it for this long.
-const ACK_WAIT: Duration = Duration::from_secs(30);
-/// A message that is being handled says so this often.
-const PROGRESS_EVERY: Duration = Duration::from_secs(10);
+/// A message that is being handled says so this often within the wait before a redelivery.
+const SIGNS_OF_LIFE: u32 = 3;
 /// The longest time that one delivery is handled; then it counts as failed.
 pub(super) const HANDLED_WITHIN: Duration = Duration::from_mins(2);
 /// The pauses before a message that was not handled is delivered again.
@@ -72,7 +70,7 @@ impl Consumer {
             durable_name: Some(self.name.clone()),
             filter_subject: self.filter.clone(),
             ack_policy: AckPolicy::Explicit,
-            ack_wait: ACK_WAIT,
+            ack_wait: core.limits.redeliver_after,
             max_ack_pending: 65_536,
             ..Default::default()
         };
@@ -90,7 +88,7 @@ impl Consumer {
             };
             let message = tokio::select! {
                 message = messages.next() => message,
-                _ = self.stop.wait_for(|stop| *stop) => return,
+                () = stopped(&mut self.stop) => return give_back(messages).await,
             };
             let (message, core) = match (message, self.core.upgrade()) {
                 (Some(Ok(message)), Some(core)) => (message, core),
@@ -109,6 +107,18 @@ impl Consumer {
     }
 }
 
+async fn stopped(stop: &mut watch::Receiver<bool>) {
+    // Its sender ends with the publication, which stops it too.
+    let _ = stop.wait_for(|stop| *stop).await;
+}
+
+/// Gives back what came and was not begun, so that others have it at once.
+async fn give_back(mut messages: pull::Stream) {
+    while let Some(Some(Ok(message))) = messages.next().now_or_never() {
+        acknowledge(&message, AckKind::Nak(None)).await;
+    }
+}
+
 /// Handles one message, and tells the servers what came of it.
 async fn one(core: &Core, message: &Message, handle: Handle) {
     let Some(nats) = core.nats() else { return };
@@ -124,7 +134,7 @@ async fn one(core: &Core, message: &Message, handle: Handle) {
         timeout: Some(HANDLED_WITHIN),
         ..request
     };
-    let handled = in_progress(message, handle(request.clone())).await;
+    let handled = in_progress(core, message, handle(request.clone())).await;
     let Err(rejection) = handled.outcome else {
         core.meters.delivered();
         return acknowledge(message, AckKind::Ack).await;
@@ -140,9 +150,12 @@ async fn one(core: &Core, message: &Message, handle: Handle) {
 }
 
 /// Waits for the handling, and tells the servers meanwhile that it goes on.
-async fn in_progress(message: &Message, handled: BoxFuture<'static, Response>) -> Response {
-    let mut handled = handled;
-    let mut progress = interval(PROGRESS_EVERY);
+async fn in_progress(
+    core: &Core,
+    message: &Message,
+    mut handled: BoxFuture<'static, Response>,
+) -> Response {
+    let mut progress = interval(core.limits.redeliver_after / SIGNS_OF_LIFE);
     progress.tick().await;
     loop {
         tokio::select! {

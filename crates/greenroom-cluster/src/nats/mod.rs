@@ -22,8 +22,8 @@ use crate::core::Core;
 use crate::node::NodeId;
 use crate::wire::{Rejection, Request, Response};
 
-/// The requests of other nodes that one node handles at a time, over all of its groups and entities.
-/// Each group has a limit of its own besides.
+/// The requests of other nodes that one node handles at a time, over all of its groups and
+/// entities. Each group has a limit of its own besides.
 const INBOUND_MAX: usize = 16_384;
 
 /// The connection of a node to the servers.

@@ -3,9 +3,10 @@
 //! | subject | taken by |
 //! |---|---|
 //! | `PREFIX.node.NODE.group.GROUP.MESSAGE.KIND` | the member of the group at this node |
-//! | `PREFIX.node.NODE.entity.MESSAGE.KIND` | the host of the kind at this node; the id is in a header |
+//! | `PREFIX.node.NODE.entity.MESSAGE.KIND` | the host of the kind there; the id is a header |
 //! | `PREFIX.group.GROUP.MESSAGE.KIND` | any member of the group, by a queue group |
-//! | `PREFIX.deliver.group.GROUP.MESSAGE.KIND`, `PREFIX.deliver.entity.MESSAGE.KIND` | the stream of durable messages |
+//! | `PREFIX.deliver.group.GROUP.MESSAGE.KIND` | the stream of durable messages |
+//! | `PREFIX.deliver.entity.MESSAGE.KIND` | the same |
 //! | `PREFIX.dead.…` | the stream of dead ones, with what followed `deliver` |
 //!
 //! `KIND` comes last, for it may have several words (`mailer.v1`). So a server's permissions can be

@@ -108,7 +108,7 @@ impl Table {
     pub(crate) fn heard(&self, id: NodeId, record: Record) {
         let mut nodes = self.nodes.write();
         if nodes.len() >= NODES_MAX && !nodes.contains_key(&id) {
-            tracing::warn!(target: TARGET, %id, "there are {NODES_MAX} nodes: one more is not known");
+            tracing::warn!(target: TARGET, %id, "one node more than {NODES_MAX}: not known");
             return;
         }
         let before = nodes.get(&id).map(Arc::clone);
@@ -293,8 +293,13 @@ impl Table {
                 node: node.clone(),
                 change: if is { MemberChange::Joined } else { gone },
             };
-            if watcher.recipient.tell(event).is_err_and(|error| error.is_full()) {
-                tracing::warn!(target: TARGET, group = watcher.group, "a watcher's mailbox is full");
+            if watcher
+                .recipient
+                .tell(event)
+                .is_err_and(|error| error.is_full())
+            {
+                let group = &watcher.group;
+                tracing::warn!(target: TARGET, group, "a watcher's mailbox is full");
             }
             watcher.recipient.is_alive()
         });

@@ -17,8 +17,8 @@ const TIMEOUT_DEFAULT: Duration = Duration::from_secs(5);
 /// The longest deadline.
 pub(crate) const TIMEOUT_MAX: Duration = Duration::from_hours(1);
 
-/// A message with its receiver, as the methods that `#[messages(remote = "…")]` generates return it:
-/// to be sent by `ask`, `tell` or `deliver`.
+/// A message with its receiver, as the methods that `#[messages(remote = "…")]` generates return
+/// it: to be sent by `ask`, `tell` or `deliver`.
 #[must_use = "nothing is sent before `ask`, `tell` or `deliver`"]
 pub struct RemoteCall<'a, A, M, K> {
     remote: &'a Remote<A>,
@@ -92,8 +92,9 @@ where
     /// also if the receiver, its node or this one ends. It is returned when the servers have it
     /// safe; the handling comes later, and a receiver need not be there yet.
     ///
-    /// Within two minutes the same [`id`](Self::id) is taken once. An entity that keeps its state by
-    /// a [`Stored`](crate::Stored) is changed by it once; any other handler must bear a repetition.
+    /// Within two minutes the same [`id`](Self::id) is taken once. An entity that keeps its state
+    /// by a [`Stored`](crate::Stored) is changed by it once; any other handler must bear a
+    /// repetition.
     ///
     /// # Errors
     ///

@@ -35,7 +35,10 @@ pub enum RemoteError {
         known: Vec<String>,
     },
     /// The deadline passed. The message may be handled all the same, or was already.
-    #[error("{receiver} did not reply to `{message}` within {}", humantime::format_duration(*after))]
+    #[error(
+        "{receiver} did not reply to `{message}` within {}",
+        humantime::format_duration(*after)
+    )]
     Late {
         /// The group or entity.
         receiver: String,
@@ -52,7 +55,7 @@ pub enum RemoteError {
         receiver: String,
         /// The message.
         message: String,
-        /// What was lost.
+        /// The thing that was lost.
         reason: String,
         /// The node, if one had it.
         node: Option<NodeId>,

@@ -5,8 +5,8 @@ use super::RemoteActor;
 use crate::Cluster;
 use crate::wire::Target;
 
-/// A reference to an actor somewhere in the cluster: any member of a group, or the one activation of
-/// an entity. Clones are cheap.
+/// A reference to an actor somewhere in the cluster: any member of a group, or the one activation
+/// of an entity. Clones are cheap.
 ///
 /// `#[messages(remote = "…")]` gives it the methods that make [calls](super::RemoteCall).
 pub struct Remote<A> {
