@@ -188,5 +188,6 @@ fn parts(core: &Core) -> HostParts {
         storage,
         held_until: core.membership.until(),
         lease: core.membership.lease,
+        repeated_within: deliver::repeated_within(core.limits.redeliver_after),
     }
 }

@@ -73,6 +73,8 @@ pub(crate) struct HostParts {
     pub(crate) held_until: watch::Receiver<Option<Instant>>,
     /// The time for which the node's lease holds without renewal.
     pub(crate) lease: Duration,
+    /// The time within which a durable message comes again that was handled already.
+    pub(crate) repeated_within: Duration,
 }
 
 impl<E: Entity> Host<E> {
@@ -86,6 +88,7 @@ impl<E: Entity> Host<E> {
             storage: settings.storage.clone().unwrap_or(parts.storage),
             bytes_max: settings.state_bytes_max,
             applied_max: settings.applied_max,
+            kept_for: parts.repeated_within,
         };
         let host = Arc::new(Self {
             handlers: Handlers::of_actor(),

@@ -175,6 +175,7 @@ impl Node {
             storage: Arc::new(storage),
             held_until: held_until.subscribe(),
             lease: LEASE,
+            repeated_within: Duration::from_mins(4),
         };
         let (host, tasks) = Host::start(&system, settings, parts).expect("it is spawned");
         Self {
