@@ -20,7 +20,7 @@ pub(super) struct Keeper {
     pub(super) kept_for: Duration,
 }
 
-/// What an activation shares with its host: how its state is saved, and whether it has ended.
+/// The part of an activation that it shares with its host: its way to the storage, and its end.
 pub(super) struct Cell {
     key: Key,
     fence: u64,

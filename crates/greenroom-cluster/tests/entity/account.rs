@@ -44,6 +44,12 @@ impl Account {
         self.amounts.clone()
     }
 
+    /// Never replies.
+    #[message]
+    pub(crate) async fn hang(&mut self) {
+        std::future::pending().await
+    }
+
     /// Returns the number of the activation.
     #[message]
     pub(crate) fn fence(&self) -> u64 {

@@ -20,7 +20,7 @@ pub(crate) struct ChildNode {
     process: Child,
     /// It ends when this is closed.
     _input: ChildStdin,
-    /// What it prints: `added N` for each number that surely was.
+    /// The lines that it prints: `added N` for each number that surely was.
     lines: mpsc::UnboundedReceiver<String>,
 }
 

@@ -77,6 +77,21 @@ async fn entities_go_on_at_another_node_when_theirs_leaves() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_host_that_leaves_does_not_wait_for_ever_and_gives_all_leases_back() {
+    let server = server();
+    let a = host(&server.url(), LEASE).await;
+    let caller = node(&server.url(), LEASE).await;
+    caller.host_known::<Account>().await;
+    let account = account(&caller, "1");
+    account.add(1).tell().await.expect("it has it");
+    account.hang().tell().await.expect("it has it");
+    assert!(!a.hosting.leave(Duration::from_millis(50)).await);
+    let _b = host(&server.url(), LEASE).await;
+    let amounts = account.amounts().timeout(LONG / 2).ask().await;
+    assert_eq!(amounts.expect("its node lives, and has given it up"), [1]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn durable_messages_are_applied_once_wherever_they_arrive() {
     let server = server();
     let caller = node(&server.url(), LEASE).await;

@@ -1,4 +1,4 @@
-//! How an entity becomes active: its lease is claimed, its state loaded, its actor spawned.
+//! The activation of an entity: its lease is claimed, its state loaded, its actor spawned.
 
 use std::fmt::Display;
 use std::sync::Arc;

@@ -65,7 +65,7 @@ pub(crate) struct Host<E: Entity> {
     counts: Counts,
 }
 
-/// What a host needs of its node.
+/// The parts of a node that a host uses.
 pub(crate) struct HostParts {
     pub(crate) leases: Arc<dyn Leases>,
     /// The storage, unless the settings have one.
@@ -140,6 +140,15 @@ impl<E: Entity> Host<E> {
         self.terms.fetch_add(1, Ordering::SeqCst);
         let ended = self.table.lock().end_all();
         for active in ended {
+            active.cell.end();
+            active.actor.kill();
+        }
+    }
+
+    /// Ends the entities that are busy, and lets their runners give the leases back.
+    pub(crate) fn end_busy(&self) {
+        let busy = self.table.lock().busy();
+        for active in busy {
             active.cell.end();
             active.actor.kill();
         }

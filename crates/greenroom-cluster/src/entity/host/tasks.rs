@@ -82,7 +82,8 @@ async fn watch_lease<E: Entity>(
         if has_ended {
             let Some(host) = host.upgrade() else { return };
             let kind = Host::<E>::kind();
-            tracing::warn!(target: super::TARGET, kind, "the lease ended, and all entities with it");
+            let text = "the lease ended, and with it all entities";
+            tracing::warn!(target: super::TARGET, kind, "{text}");
             host.end_all();
         }
     }
