@@ -228,7 +228,8 @@ impl ClusterSettings {
         self
     }
 
-    /// Connects by TLS only. Addresses that begin with `tls://` say so too.
+    /// Connects by TLS only. Addresses that begin with `tls://` say so too. If the process has not
+    /// chosen a provider of cryptography for `rustls`, this chooses `ring`.
     #[must_use]
     pub fn tls(mut self) -> Self {
         self.tls.is_required = true;
@@ -281,6 +282,14 @@ impl ClusterSettings {
             }),
             _ => Ok(()),
         }
+    }
+
+    pub(crate) fn uses_tls(&self) -> bool {
+        self.tls.is_required
+            || self
+                .servers
+                .iter()
+                .any(async_nats::ServerAddr::tls_required)
     }
 
     /// Returns the options of a connection, but for its name and its callbacks.

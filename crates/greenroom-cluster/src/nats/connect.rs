@@ -71,6 +71,10 @@ impl From<kv::PutError> for ConnectError {
 impl Nats {
     pub(crate) async fn connect(settings: &ClusterSettings) -> Result<Self, ConnectError> {
         settings.check()?;
+        if settings.uses_tls() {
+            // Only who comes first decides; whoever did is as good.
+            let _ = rustls::crypto::ring::default_provider().install_default();
+        }
         let limits = &settings.limits;
         let options = settings
             .options()
