@@ -6,6 +6,7 @@ mod program;
 use std::io::{Read, Write};
 use std::time::{Duration, Instant};
 
+use greenroom_test_servers::NatsServer;
 use program::{Example, example};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
@@ -84,6 +85,28 @@ fn state_is_shared_by_requests() {
     assert_eq!(state.get("/colours/sky").status, 404);
     assert_eq!(state.send("PUT", "/colours/sky", "", "blue").status, 204);
     assert_eq!(state.get("/colours/sky").body, "blue\n");
+}
+
+#[test]
+fn a_counter_is_the_same_wherever_it_is_asked_and_outlives_its_node() {
+    let alone = example!("cluster").start();
+    assert_eq!(alone.send("POST", "/counters/visits", "", "").body, "1\n");
+    let server = NatsServer::settings().jet_stream().start();
+    let one = example!("cluster").argument(server.url()).start();
+    let two = example!("cluster").argument(server.url()).start();
+    for (node, value) in [(&one, "1\n"), (&two, "2\n"), (&one, "3\n")] {
+        let counted = node.send("POST", "/counters/visits", "", "");
+        assert_eq!((counted.status, &*counted.body), (200, value));
+    }
+    drop(one); // by SIGKILL
+    // Until the lease of the killed node has ended, its counter may not be asked.
+    let value = loop {
+        let counted = two.send("POST", "/counters/visits", "", "");
+        if counted.status == 200 {
+            break counted.body;
+        }
+    };
+    assert_eq!(value, "4\n");
 }
 
 #[test]

@@ -19,6 +19,12 @@ pub struct NameError {
     allowed: &'static str,
 }
 
+impl From<Infallible> for NameError {
+    fn from(never: Infallible) -> Self {
+        match never {}
+    }
+}
+
 const ONE_TOKEN: &str = "1 to 64 bytes of `a-z`, `A-Z`, `0-9`, `-` and `_` are allowed";
 const TOKENS: &str =
     "1 to 64 bytes of `a-z`, `A-Z`, `0-9`, `-`, `_`, and `.` between them are allowed";

@@ -6,8 +6,9 @@ use thiserror::Error;
 
 use crate::names::{NameError, check_token};
 
-/// The least lease time: below it a pause of a virtual machine would cost every lease.
-const LEASE_MIN: Duration = Duration::from_secs(1);
+/// The least lease, and the least wait before a redelivery: below it a pause of a virtual machine
+/// would cost every lease.
+const WAIT_MIN: Duration = Duration::from_secs(1);
 /// The most replicas of JetStream.
 const REPLICAS_MAX: usize = 5;
 
@@ -43,6 +44,7 @@ pub(crate) struct Limits {
     pub(crate) durable_bytes_max: i64,
     pub(crate) durable_age_max: Duration,
     pub(crate) deliveries_max: u32,
+    pub(crate) redeliver_after: Duration,
 }
 
 #[derive(Clone, Default)]
@@ -186,6 +188,15 @@ impl ClusterSettings {
         self
     }
 
+    /// Sets the time after which a durable message goes to another node, if nothing is heard of it;
+    /// a node that handles one says so three times within it. Default 30 s, at least 1 s. It is
+    /// how long messages wait that a node had when it died.
+    #[must_use]
+    pub fn redeliver_after(mut self, after: Duration) -> Self {
+        self.limits.redeliver_after = after;
+        self
+    }
+
     /// Logs in with a user and a password.
     #[must_use]
     pub fn login(mut self, user: impl Into<String>, password: impl Into<String>) -> Self {
@@ -217,7 +228,8 @@ impl ClusterSettings {
         self
     }
 
-    /// Connects by TLS only. Addresses that begin with `tls://` say so too.
+    /// Connects by TLS only. Addresses that begin with `tls://` say so too. If the process has not
+    /// chosen a provider of cryptography for `rustls`, this chooses `ring`.
     #[must_use]
     pub fn tls(mut self) -> Self {
         self.tls.is_required = true;
@@ -246,14 +258,19 @@ impl ClusterSettings {
         let Limits {
             prefix,
             lease,
+            redeliver_after,
             replicas,
             ..
         } = &self.limits;
         check_token("the prefix", prefix)?;
-        if *lease < LEASE_MIN {
+        let waits = [
+            ("the lease", lease),
+            ("the wait before a redelivery", redeliver_after),
+        ];
+        if let Some((setting, wait)) = waits.into_iter().find(|(_, wait)| **wait < WAIT_MIN) {
             return Err(SettingsError::Range {
-                setting: "the lease",
-                value: format!("{lease:?}"),
+                setting,
+                value: format!("{wait:?}"),
                 allowed: "at least 1 s",
             });
         }
@@ -265,6 +282,14 @@ impl ClusterSettings {
             }),
             _ => Ok(()),
         }
+    }
+
+    pub(crate) fn uses_tls(&self) -> bool {
+        self.tls.is_required
+            || self
+                .servers
+                .iter()
+                .any(async_nats::ServerAddr::tls_required)
     }
 
     /// Returns the options of a connection, but for its name and its callbacks.
@@ -308,6 +333,7 @@ impl Default for Limits {
             durable_bytes_max: 256 << 20,
             durable_age_max: Duration::from_hours(7 * 24),
             deliveries_max: 20,
+            redeliver_after: Duration::from_secs(30),
         }
     }
 }

@@ -14,7 +14,7 @@ const MESSAGES: usize = 2;
 /// The claims after which the model ends.
 const CLAIMS_MAX: u8 = 3;
 
-/// What of the protocol is followed. All of it, but for tests that see it fail.
+/// The part of the protocol that is followed: all of it, but for tests that see it fail.
 #[derive(Clone, Copy)]
 struct Protocol {
     store: Store,

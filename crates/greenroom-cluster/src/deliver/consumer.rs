@@ -4,19 +4,16 @@ use std::time::Duration;
 use async_nats::jetstream::consumer::{AckPolicy, pull};
 use async_nats::jetstream::{AckKind, Message};
 use backon::{BackoffBuilder, ExponentialBuilder};
-use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
+use futures_util::{FutureExt, StreamExt};
 use tokio::sync::{Semaphore, watch};
 use tokio::time::{interval, sleep};
 
 use crate::core::Core;
 use crate::wire::{Rejection, Request, Response};
 
-/// The servers deliver a message once more if nothing is heard of it for the lease time, and at most
-/// for this long: a node that was silent for so long has lost its entities too.
-const ACK_WAIT_MAX: Duration = Duration::from_secs(30);
-/// A message that is being handled says so this many times within that time.
-const SIGNS_IN_ACK_WAIT: u32 = 3;
+/// A message that is being handled says so this often within the wait before a redelivery.
+const SIGNS_OF_LIFE: u32 = 3;
 /// The longest time that one delivery is handled; then it counts as failed.
 pub(super) const HANDLED_WITHIN: Duration = Duration::from_mins(2);
 /// The pauses before a message that was not handled is delivered again.
@@ -73,7 +70,7 @@ impl Consumer {
             durable_name: Some(self.name.clone()),
             filter_subject: self.filter.clone(),
             ack_policy: AckPolicy::Explicit,
-            ack_wait: ack_wait(&core),
+            ack_wait: core.limits.redeliver_after,
             max_ack_pending: 65_536,
             ..Default::default()
         };
@@ -91,7 +88,7 @@ impl Consumer {
             };
             let message = tokio::select! {
                 message = messages.next() => message,
-                _ = self.stop.wait_for(|stop| *stop) => return,
+                () = stopped(&mut self.stop) => return give_back(messages).await,
             };
             let (message, core) = match (message, self.core.upgrade()) {
                 (Some(Ok(message)), Some(core)) => (message, core),
@@ -107,6 +104,18 @@ impl Consumer {
                 drop(permit);
             });
         }
+    }
+}
+
+async fn stopped(stop: &mut watch::Receiver<bool>) {
+    // Its sender ends with the publication, which stops it too.
+    let _ = stop.wait_for(|stop| *stop).await;
+}
+
+/// Gives back what came and was not begun, so that others have it at once.
+async fn give_back(mut messages: pull::Stream) {
+    while let Some(Some(Ok(message))) = messages.next().now_or_never() {
+        acknowledge(&message, AckKind::Nak(None)).await;
     }
 }
 
@@ -144,10 +153,9 @@ async fn one(core: &Core, message: &Message, handle: Handle) {
 async fn in_progress(
     core: &Core,
     message: &Message,
-    handled: BoxFuture<'static, Response>,
+    mut handled: BoxFuture<'static, Response>,
 ) -> Response {
-    let mut handled = handled;
-    let mut progress = interval(ack_wait(core) / SIGNS_IN_ACK_WAIT);
+    let mut progress = interval(core.limits.redeliver_after / SIGNS_OF_LIFE);
     progress.tick().await;
     loop {
         tokio::select! {
@@ -155,10 +163,6 @@ async fn in_progress(
             _ = progress.tick() => acknowledge(message, AckKind::Progress).await,
         }
     }
-}
-
-fn ack_wait(core: &Core) -> Duration {
-    core.limits.lease.min(ACK_WAIT_MAX)
 }
 
 /// Moves a message that cannot be handled to the stream of dead ones.

@@ -113,8 +113,8 @@ mod tests {
     #[test]
     fn programs_of_all_versions_agree() {
         let nodes = nodes(5);
-        let placed = |id| place("album", id, &nodes).map(NodeId::as_str);
-        let places = ["1", "2", "größe"].map(placed);
+        let owner = |id| place("album", id, &nodes).map(NodeId::as_str);
+        let places = ["1", "2", "größe"].map(owner);
         let expected = ["web-2", "web-2", "web-1"].map(Some);
         assert_eq!(
             places, expected,

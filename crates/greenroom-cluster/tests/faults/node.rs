@@ -20,7 +20,7 @@ pub(crate) const GROUP: &str = "sinks";
 /// The number of entities.
 pub(crate) const ENTITIES: u32 = 5;
 
-/// What a process is, and where.
+/// The description of a process.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(crate = "greenroom_cluster::serde")]
 pub(crate) struct Node {

@@ -1,4 +1,4 @@
-//! What the stores hold, in the order in which they took it.
+//! The observer reads what the stores took, in the order in which they took it.
 
 use std::time::{Duration, Instant};
 

@@ -3,7 +3,7 @@
 use greenroom_actor::ActorSystem;
 use greenroom_cluster::{Cluster, PublishError, Remote, RemoteError};
 
-use crate::counter::{Counter, CounterRemoteMessages, GATE, LONG, spawn};
+use crate::counter::{Counter, CounterRemoteMessages, GATES, LONG, spawn};
 
 fn counters(cluster: &Cluster) -> Remote<Counter> {
     cluster.actor("counters").expect("a name")
@@ -56,11 +56,11 @@ async fn an_ask_ends_with_its_deadline() {
     let (cluster, actor) = (Cluster::local(), spawn(&system, "one"));
     let _publication = cluster.publish("counters", &actor).expect("it is new");
     let asked = counters(&cluster);
-    let asked = asked.wait().timeout(std::time::Duration::from_secs(2));
+    let asked = asked.wait(0).timeout(std::time::Duration::from_secs(2));
     let error = asked.ask().await.expect_err("nobody lets it go on");
     assert!(matches!(error, RemoteError::Late { .. }), "{error}");
     assert!(!error.is_unhandled());
-    GATE.add_permits(1);
+    GATES[0].add_permits(1);
 }
 
 #[tokio::test(start_paused = true)]

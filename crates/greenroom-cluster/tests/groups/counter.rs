@@ -8,11 +8,11 @@ use greenroom_test_servers::NatsServer;
 use tokio::sync::Semaphore;
 
 /// Far longer than anything here takes.
-pub const LONG: Duration = Duration::from_secs(60);
+pub(crate) const LONG: Duration = Duration::from_secs(60);
 
 /// Counts, and says where.
 #[derive(Debug)]
-pub struct Counter {
+pub(crate) struct Counter {
     value: u64,
     name: &'static str,
 }
@@ -23,40 +23,40 @@ impl Actor for Counter {
     }
 }
 
-/// The permits that [`Counter::wait`] waits for.
-pub static GATE: Semaphore = Semaphore::const_new(0);
+/// The permits that [`Counter::wait`] waits for, of two tests that know nothing of each other.
+pub(crate) static GATES: [Semaphore; 2] = [Semaphore::const_new(0), Semaphore::const_new(0)];
 
 #[messages(remote = "counter.v1")]
 impl Counter {
     /// Adds to the value.
     #[message]
-    pub fn add(&mut self, amount: u64) -> u64 {
+    pub(crate) fn add(&mut self, amount: u64) -> u64 {
         self.value += amount;
         self.value
     }
 
     /// Returns the name of the counter.
     #[message]
-    pub fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         self.name.to_owned()
     }
 
     /// Waits until the test lets it go on.
     #[message]
-    pub async fn wait(&mut self) -> String {
-        GATE.acquire().await.expect("it is open").forget();
+    pub(crate) async fn wait(&mut self, gate: usize) -> String {
+        GATES[gate].acquire().await.expect("it is open").forget();
         self.name.to_owned()
     }
 
     /// Panics.
     #[message]
-    pub fn fail(&mut self) {
+    pub(crate) fn fail(&mut self) {
         panic!("as it was asked to");
     }
 
     /// Fails, until it was called so often.
     #[message]
-    pub fn succeed_at(&mut self, call: u64) -> u64 {
+    pub(crate) fn succeed_at(&mut self, call: u64) -> u64 {
         self.value += 1;
         assert!(self.value >= call, "not yet");
         self.value
@@ -64,40 +64,42 @@ impl Counter {
 
     /// Returns as much text as it was given.
     #[message]
-    pub fn echo(&mut self, text: String) -> String {
+    pub(crate) fn echo(&mut self, text: String) -> String {
         text
     }
 
     /// Returns as many bytes as it is asked for.
     #[message]
-    pub fn large(&mut self, bytes: usize) -> String {
+    pub(crate) fn large(&mut self, bytes: usize) -> String {
         "x".repeat(bytes)
     }
 }
 
-pub fn server() -> NatsServer {
+pub(crate) fn server() -> NatsServer {
     NatsServer::settings().jet_stream().start()
 }
 
-pub async fn node(server: &NatsServer) -> Cluster {
+pub(crate) async fn node(server: &NatsServer) -> Cluster {
     let settings = ClusterSettings::new(&server.url()).expect("an address");
-    let settings = settings.connect_timeout(LONG);
+    let settings = settings
+        .connect_timeout(LONG)
+        .redeliver_after(Duration::from_secs(2));
     Cluster::connect(settings).await.expect("it connects")
 }
 
-pub fn spawn(system: &ActorSystem, name: &'static str) -> ActorRef<Counter> {
+pub(crate) fn spawn(system: &ActorSystem, name: &'static str) -> ActorRef<Counter> {
     system.spawn(move || Counter { value: 0, name })
 }
 
 /// A node with a member of the group `counters`, which others know of.
-pub struct Host {
-    pub cluster: Cluster,
-    pub publication: Publication,
-    pub actor: ActorRef<Counter>,
+pub(crate) struct Host {
+    pub(crate) cluster: Cluster,
+    pub(crate) publication: Publication,
+    pub(crate) actor: ActorRef<Counter>,
     _system: ActorSystem,
 }
 
-pub async fn host(server: &NatsServer, name: &'static str) -> Host {
+pub(crate) async fn host(server: &NatsServer, name: &'static str) -> Host {
     let cluster = node(server).await;
     let system = ActorSystem::new().expect("a system");
     let actor = spawn(&system, name);
@@ -112,7 +114,7 @@ pub async fn host(server: &NatsServer, name: &'static str) -> Host {
 }
 
 /// A node without a member, which knows of one, and its reference to the group.
-pub async fn caller(server: &NatsServer) -> (Cluster, Remote<Counter>) {
+pub(crate) async fn caller(server: &NatsServer) -> (Cluster, Remote<Counter>) {
     let cluster = node(server).await;
     cluster.member_known::<Counter>("counters").await;
     let counters = cluster.actor("counters").expect("a name");

@@ -5,3 +5,4 @@ mod counter;
 mod delivery;
 mod nodes;
 mod permissions;
+mod tls;

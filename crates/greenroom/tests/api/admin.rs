@@ -60,6 +60,25 @@ async fn the_buses_of_a_program_are_shown() {
     .await;
 }
 
+#[cfg(feature = "cluster")]
+#[tokio::test]
+async fn the_clusters_of_a_program_are_shown() {
+    within(async {
+        let cluster = greenroom::cluster::Cluster::local();
+        let builder = Server::builder().listen(any_port()).admin(any_port());
+        let mut server = builder.cluster(&cluster).bind().unwrap();
+        server.serve_admin();
+        let node = cluster.node().to_string();
+        assert_eq!(server.status().clusters[0].node, node);
+        let admin = server.admin_address().unwrap().url().unwrap();
+        let page = fetch(format!("{admin}/")).await.1;
+        assert!(page.contains(&format!("<h3>Node {node}</h3>")), "{page}");
+        let text = fetch(format!("{admin}/greenroom/status.txt")).await.1;
+        assert!(text.contains(&node), "{text}");
+    })
+    .await;
+}
+
 #[tokio::test]
 async fn a_program_has_actions_of_its_own() {
     within(async {

@@ -118,7 +118,7 @@ impl<E: Entity> Host<E> {
         let Some(entity) = &active else { return };
         let request = queued.accept();
         if let Err(rejection) = self.handle_one(entity, &request.0).await {
-            let (kind, message) = (self.kind(), &request.0.message);
+            let (kind, message) = (Self::kind(), &request.0.message);
             tracing::debug!(target: super::TARGET, kind, %message, %rejection, "dead letter");
             if is_fatal(&rejection)
                 && let Some(active) = active.take()

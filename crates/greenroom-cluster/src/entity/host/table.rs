@@ -35,6 +35,7 @@ struct Busy<A, Q> {
 }
 
 /// The limits of a table.
+#[expect(clippy::struct_field_names, reason = "limits are named so everywhere")]
 pub(super) struct TableLimits {
     pub(super) active_max: usize,
     /// Entities that may make room for others at a time.
@@ -243,14 +244,20 @@ impl<A: Clone, Q> Table<A, Q> {
         }
     }
 
+    /// Returns the activations of busy entities.
+    pub(super) fn busy(&self) -> Vec<A> {
+        let busy = self.slots.values().filter_map(|slot| match slot {
+            Slot::Busy(busy) => busy.active.clone(),
+            Slot::Idle { .. } => None,
+        });
+        busy.collect()
+    }
+
     /// Removes the idle entities, and returns all activations.
     pub(super) fn end_all(&mut self) -> Vec<A> {
         let idle: Vec<_> = std::mem::take(&mut self.idle).into_values().collect();
         let mut ended: Vec<_> = idle.iter().filter_map(|id| self.remove(id).0).collect();
-        ended.extend(self.slots.values().filter_map(|slot| match slot {
-            Slot::Busy(busy) => busy.active.clone(),
-            Slot::Idle { active, .. } => Some(active.clone()),
-        }));
+        ended.extend(self.busy());
         ended
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use greenroom_actor::{Actor, ActorSystem, AsyncHandler, Context, Handler, marker};
 use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -128,6 +128,22 @@ impl AsyncHandler<Begin> for Account {
     }
 }
 
+/// A message whose type panics when it is decoded.
+#[derive(Serialize)]
+pub(super) struct Explode;
+
+impl<'de> Deserialize<'de> for Explode {
+    fn deserialize<D: Deserializer<'de>>(_: D) -> Result<Self, D::Error> {
+        panic!("as such types do");
+    }
+}
+
+impl Handler<Explode> for Account {
+    type Reply = ();
+
+    fn handle(&mut self, _: Explode, _: &mut Context<Self>) {}
+}
+
 macro_rules! messages {
     ($($message:ident $name:literal $kind:ident $reply:ty,)*) => {
         $(
@@ -153,6 +169,7 @@ macro_rules! messages {
 messages! {
     Add "add" Async Result<Vec<u64>, StateError>,
     Begin "begin" Async Result<(), StateError>,
+    Explode "explode" Sync (),
     Fail "fail" Async (),
     Read "read" Sync (Vec<u64>, u64),
     Wait "wait" Async Result<Vec<u64>, StateError>,
@@ -175,6 +192,7 @@ impl Node {
             storage: Arc::new(storage),
             held_until: held_until.subscribe(),
             lease: LEASE,
+            repeated_within: Duration::from_mins(4),
         };
         let (host, tasks) = Host::start(&system, settings, parts).expect("it is spawned");
         Self {
@@ -220,7 +238,7 @@ where
         target: Target::Entity(EntityId::new(id).expect("it is short")),
         actor: <Account as RemoteActor>::NAME.into(),
         message: <Account as RemoteMessage<M>>::NAME.into(),
-        timeout: Some(Duration::from_secs(300)),
+        timeout: Some(Duration::from_mins(5)),
         id: durable.map(Into::into),
         payload: codec::encode(message).expect("it can be encoded"),
     }

@@ -1,10 +1,10 @@
-//! How entities come and go.
+//! Entities that come and go.
 
 use std::time::Duration;
 
 use tokio::time::{Instant, advance, sleep};
 
-use super::account::{Add, Asked, Begin, Fail, LEASE, Node, Read, Wait, gate};
+use super::account::{Add, Begin, Explode, Fail, LEASE, Node, Read, Wait, gate};
 use crate::entity::lease::LocalNodes;
 use crate::entity::{HostSettings, MemoryStorage, StateError};
 use crate::wire::Rejection;
@@ -30,7 +30,7 @@ async fn the_first_message_activates_and_the_state_outlives_the_activation() {
     let node = node();
     assert_eq!(node.ask("1", Add(5)).await, Ok(Ok(vec![5])));
     let (_, first) = node.ask("1", Read).await.expect("it is active");
-    advance(HostSettings::PASSIVATE_AFTER_DEFAULT - Duration::from_secs(1)).await;
+    advance(Duration::from_secs(119)).await;
     assert_eq!(node.ask("1", Add(6)).await, Ok(Ok(vec![5, 6])));
     assert_eq!(node.host.status().activated, 1);
     let used = Instant::now();
@@ -58,7 +58,7 @@ async fn messages_keep_their_order_and_entities_do_not_wait_for_each_other() {
     let (waited, added, ()) = tokio::join!(waiting, adding, other);
     assert_eq!(waited, Ok(Ok(vec![0])));
     assert!(added.iter().all(|added| matches!(added, Ok(Ok(_)))));
-    assert_eq!(amounts(&node, "order").await, Vec::from_iter(0..100));
+    assert_eq!(amounts(&node, "order").await, (0..100).collect::<Vec<_>>());
 }
 
 #[tokio::test(start_paused = true)]
@@ -73,6 +73,17 @@ async fn an_entity_that_panics_begins_anew_with_what_is_stored() {
     let (amounts, second) = node.ask("1", Read).await.expect("it is active again");
     assert_eq!(amounts, [1], "it was saved before the panic");
     assert!(second > first);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_type_that_panics_when_it_is_decoded_costs_one_activation() {
+    let node = node();
+    assert_eq!(node.ask("1", Add(1)).await, Ok(Ok(vec![1])));
+    let (exploded, next) = tokio::join!(node.ask("1", Explode), node.ask("1", Read));
+    assert_eq!(exploded, Err(Rejection::Ended));
+    assert_eq!(next, Err(Rejection::Ended), "it waited with it");
+    assert_eq!(amounts(&node, "1").await, [1]);
+    assert_eq!(node.host.status().in_flight, 0);
 }
 
 #[tokio::test(start_paused = true)]
@@ -149,16 +160,13 @@ async fn a_message_that_is_told_is_acknowledged_before_it_is_handled() {
     assert_eq!(amounts(&node, "told").await, [1]);
 }
 
-fn is_asked<M: Asked>(_: &M) {}
-
 #[tokio::test(start_paused = true)]
 async fn what_cannot_be_handled_is_rejected_with_the_reason() {
     let node = node();
-    is_asked(&Read);
     let handle = |request| crate::wire::Inbound::handle(std::sync::Arc::clone(&node.host), request);
     let mut request = super::account::request("1", &Read, None);
     request.message = "write".into();
-    let known = ["add", "begin", "fail", "read", "wait"];
+    let known = ["add", "begin", "explode", "fail", "read", "wait"];
     let known = known.map(str::to_owned).to_vec();
     let outcome = handle(request).await.outcome;
     assert_eq!(outcome, Err(Rejection::NoSuchMessage { known }));

@@ -100,5 +100,5 @@ async fn an_entity_does_not_forget_early_what_it_has_applied() {
     node.deliver("1", "128", Add(128))
         .await
         .expect("it is handled");
-    assert_eq!(amounts(&node, "1").await, Vec::from_iter(0..=128));
+    assert_eq!(amounts(&node, "1").await, (0..=128).collect::<Vec<_>>());
 }

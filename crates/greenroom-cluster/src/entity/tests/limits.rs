@@ -1,4 +1,4 @@
-//! What is refused, and how.
+//! Limits, and what comes of messages beyond them.
 
 use std::time::Duration;
 

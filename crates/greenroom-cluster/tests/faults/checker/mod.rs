@@ -94,7 +94,7 @@ pub(crate) struct Counts {
     pub(crate) lateness_ms: u64,
 }
 
-/// What is known of one operation, over all its tries.
+/// The knowledge of one operation, over all its tries.
 #[derive(Clone, Copy, Debug)]
 struct Op {
     work: Work,
