@@ -9,6 +9,7 @@ use std::time::Duration;
 use tokio::time::timeout as within;
 
 pub(crate) use consumer::Consumer;
+use consumer::{HANDLED_WITHIN, PAUSE_MAX};
 
 use crate::core::Core;
 use crate::failure::failed;
@@ -23,6 +24,13 @@ pub struct Delivery {
     pub id: Box<str>,
     /// `true` if a message of this identity had been taken before; this one was dropped.
     pub is_duplicate: bool,
+}
+
+/// Returns the time within which a message comes again that was handled already, as long as the
+/// servers deliver: whoever passed it on may have waited in vain and then put it off, and be missed
+/// twice.
+pub(crate) fn repeated_within(redeliver_after: Duration) -> Duration {
+    HANDLED_WITHIN + PAUSE_MAX + 2 * redeliver_after
 }
 
 /// Hands a message over to the servers.

@@ -16,9 +16,11 @@ pub(super) struct Keeper {
     pub(super) bytes_max: usize,
     /// The ids of durable messages that an entity keeps at most.
     pub(super) applied_max: usize,
+    /// The time for which it keeps each at least.
+    pub(super) kept_for: Duration,
 }
 
-/// What an activation shares with its host: how its state is saved, and whether it has ended.
+/// The part of an activation that it shares with its host: its way to the storage, and its end.
 pub(super) struct Cell {
     key: Key,
     fence: u64,
@@ -108,7 +110,12 @@ impl Cell {
         if state.applied.contains(id) {
             return Begun::Applied;
         }
-        let wait = state.applied.wait(self.keeper.applied_max, Instant::now());
+        let Keeper {
+            applied_max,
+            kept_for,
+            ..
+        } = *self.keeper;
+        let wait = state.applied.wait(applied_max, kept_for, Instant::now());
         if !wait.is_zero() {
             return Begun::Full(wait);
         }
@@ -185,7 +192,7 @@ impl Cell {
         let mut state = self.state.lock();
         state.version = version;
         if let Some(id) = id {
-            state.applied.push(id, Instant::now());
+            state.applied.push(id, self.keeper.kept_for, Instant::now());
         }
         Ok(())
     }

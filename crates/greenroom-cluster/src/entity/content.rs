@@ -8,10 +8,6 @@ use tokio::time::Instant;
 
 /// The ids that are kept however old they are.
 const KEPT: usize = 128;
-/// The time for which an id is kept at least. A message comes again later than that only if the
-/// servers do not deliver meanwhile: its handling is waited for 2 min at most, it is put off for
-/// 1 min at most, and is missed after 30 s.
-const KEPT_FOR: Duration = Duration::from_mins(4);
 /// The format of the content; another one is refused.
 const FORMAT: u8 = 1;
 
@@ -28,19 +24,19 @@ impl Applied {
         self.0.iter().rev().any(|(applied, _)| **applied == *id)
     }
 
-    /// Returns the time after which one more fits, zero for now. Ids are not forgotten too early:
-    /// rather than that the entity takes no more.
-    pub(super) fn wait(&self, ids_max: usize, now: Instant) -> Duration {
+    /// Returns the time after which one more fits, zero for now. No id is forgotten before it was
+    /// kept for its time: rather than that the entity takes no more.
+    pub(super) fn wait(&self, ids_max: usize, kept_for: Duration, now: Instant) -> Duration {
         match self.0.front() {
             Some((_, since)) if self.0.len() >= ids_max => {
-                KEPT_FOR.saturating_sub(now.saturating_duration_since(*since))
+                kept_for.saturating_sub(now.saturating_duration_since(*since))
             }
             _ => Duration::ZERO,
         }
     }
 
-    pub(super) fn push(&mut self, id: Box<str>, now: Instant) {
-        let is_old = |since: &Instant| now.saturating_duration_since(*since) >= KEPT_FOR;
+    pub(super) fn push(&mut self, id: Box<str>, kept_for: Duration, now: Instant) {
+        let is_old = |since: &Instant| now.saturating_duration_since(*since) >= kept_for;
         while self.0.len() >= KEPT && self.0.front().is_some_and(|(_, since)| is_old(since)) {
             self.0.pop_front();
         }
@@ -87,11 +83,12 @@ mod tests {
     use super::*;
 
     const IDS_MAX: usize = 200;
+    const KEPT_FOR: Duration = Duration::from_mins(4);
 
     fn applied(ids: std::ops::Range<usize>, now: Instant) -> Applied {
         let mut applied = Applied::default();
         for id in ids {
-            applied.push(id.to_string().into(), now);
+            applied.push(id.to_string().into(), KEPT_FOR, now);
         }
         applied
     }
@@ -123,7 +120,7 @@ mod tests {
         let now = Instant::now();
         let mut applied = applied(0..150, now);
         let later = now + KEPT_FOR;
-        applied.push("150".into(), later);
+        applied.push("150".into(), KEPT_FOR, later);
         assert!(!applied.contains("22"));
         assert!((23..=150).all(|id| applied.contains(&id.to_string())));
     }
@@ -133,9 +130,15 @@ mod tests {
         let now = Instant::now();
         let applied = applied(0..IDS_MAX, now);
         assert!((0..IDS_MAX).all(|id| applied.contains(&id.to_string())));
-        let second = Duration::from_secs(1);
-        assert_eq!(applied.wait(IDS_MAX, now + second), KEPT_FOR - second);
-        assert_eq!(applied.wait(IDS_MAX, now + KEPT_FOR), Duration::ZERO);
-        assert_eq!(applied.wait(IDS_MAX + 1, now), Duration::ZERO);
+        let later = now + Duration::from_mins(1);
+        assert_eq!(
+            applied.wait(IDS_MAX, KEPT_FOR, later),
+            Duration::from_mins(3)
+        );
+        assert_eq!(
+            applied.wait(IDS_MAX, KEPT_FOR, now + KEPT_FOR),
+            Duration::ZERO
+        );
+        assert_eq!(applied.wait(IDS_MAX + 1, KEPT_FOR, now), Duration::ZERO);
     }
 }

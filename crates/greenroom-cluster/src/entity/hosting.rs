@@ -51,12 +51,17 @@ pub enum HostError {
 /// A host, whatever kind it is of.
 trait Hosted: Inbound {
     fn drain(self: Arc<Self>) -> BoxFuture<'static, ()>;
+    fn end_busy(&self);
     fn stop(&self);
 }
 
 impl<E: Entity> Hosted for Host<E> {
     fn drain(self: Arc<Self>) -> BoxFuture<'static, ()> {
         async move { Self::drain(&self).await }.boxed()
+    }
+
+    fn end_busy(&self) {
+        Self::end_busy(self);
     }
 
     fn stop(&self) {
@@ -127,16 +132,17 @@ impl Hosting {
 
     /// Stops hosting: other nodes are told, the entities handle what waits for them, are passivated
     /// and can be activated elsewhere. What comes in between is rejected and goes there. Returns
-    /// `false` if that took longer than `within`; then the rest of them ends at once.
+    /// `false` if that took longer than `within`; then those that are busy end at once.
     pub async fn leave(self, within: Duration) -> bool {
         self.stop_durable.send_replace(true);
-        let draining = tokio::spawn(Arc::clone(&self.host).drain());
+        let draining = Arc::clone(&self.host).drain();
+        let draining = tokio::spawn(timeout(within, draining));
         self.core.membership.change();
         let _ = timeout(ANNOUNCED_WITHIN, self.core.announced()).await;
-        let stop = draining.abort_handle();
-        let is_drained = timeout(within, draining).await.is_ok();
-        stop.abort();
-        self.host.stop();
+        let is_drained = matches!(draining.await, Ok(Ok(())));
+        if !is_drained {
+            self.host.end_busy();
+        }
         is_drained
     }
 }
@@ -167,7 +173,7 @@ impl fmt::Debug for Hosting {
     }
 }
 
-/// Returns what a host needs of its node.
+/// Returns the parts of a node that a host uses.
 fn parts(core: &Core) -> HostParts {
     let me = core.me().as_str();
     let (leases, storage): (Arc<dyn Leases>, Arc<dyn Storage>) = match core.nats() {
@@ -188,5 +194,6 @@ fn parts(core: &Core) -> HostParts {
         storage,
         held_until: core.membership.until(),
         lease: core.membership.lease,
+        repeated_within: deliver::repeated_within(core.limits.redeliver_after),
     }
 }

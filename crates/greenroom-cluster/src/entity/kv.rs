@@ -1,5 +1,5 @@
-//! What leases and states need of a bucket of `JetStream`: to read the last record, and to replace
-//! it if it is still the last.
+//! Buckets of `JetStream`, as leases and states use them: the last record is read, and replaced if
+//! it is still the last.
 
 use async_nats::jetstream::kv::{Store, UpdateErrorKind};
 use async_nats::jetstream::stream::LastRawMessageErrorKind;

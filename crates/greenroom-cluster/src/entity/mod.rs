@@ -28,3 +28,6 @@ pub(crate) use key::kind_of;
 pub(crate) use route::Entities;
 pub use state::{Activation, Entity, StateError, Stored};
 pub use storage::{Loaded, MemoryStorage, Storage, StorageError, StorageFuture};
+
+#[cfg(test)]
+mod tests;

@@ -113,9 +113,9 @@ mod tests {
     #[test]
     fn programs_of_all_versions_agree() {
         let nodes = nodes(5);
-        let placed = |id| place("album", id, &nodes).map(NodeId::as_str);
-        let places = ["1", "2", "größe"].map(placed);
-        let expected = ["web-1", "images-1", "web-1"].map(Some);
+        let owner = |id| place("album", id, &nodes).map(NodeId::as_str);
+        let places = ["1", "2", "größe"].map(owner);
+        let expected = ["web-2", "web-2", "web-1"].map(Some);
         assert_eq!(
             places, expected,
             "programs of other versions place otherwise"

@@ -30,7 +30,7 @@ const HOPS_MAX: usize = 4;
 const PAUSE_MIN: Duration = Duration::from_millis(20);
 const PAUSE_MAX: Duration = Duration::from_millis(500);
 
-/// What a node knows of entities, besides those that it hosts.
+/// The knowledge of a node about entities, besides those that it hosts.
 pub(crate) struct Entities {
     /// The nodes of entities that are elsewhere than they would be placed, by their keys' hashes.
     moved: Mutex<HashMap<u64, NodeId>>,

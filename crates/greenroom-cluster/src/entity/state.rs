@@ -18,6 +18,48 @@ use crate::remote::RemoteActor;
 /// It handles one message from other processes at a time, to its reply. When a handler panics, or
 /// drops its reply, the activation ends; the next message makes a new one, of the state that was
 /// saved last.
+///
+/// ```
+/// use greenroom_actor::{Actor, ActorSystem, messages};
+/// use greenroom_cluster::{Activation, Cluster, Entity, StateError, Stored};
+///
+/// struct Album {
+///     pictures: Stored<Vec<String>>,
+/// }
+///
+/// impl Actor for Album {}
+///
+/// impl Entity for Album {
+///     type State = Vec<String>; // whatever serde can write; `()` for none
+///
+///     fn new(activation: Activation<Vec<String>>) -> Self {
+///         let pictures = activation.state;
+///         Self { pictures }
+///     }
+/// }
+///
+/// #[messages(remote = "album.v1")]
+/// impl Album {
+///     #[message]
+///     async fn add(&mut self, picture: String) -> Result<usize, StateError> {
+///         self.pictures.update(|pictures| pictures.push(picture)).await?;
+///         Ok(self.pictures.len())
+///     }
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let cluster = Cluster::local();
+/// let system = ActorSystem::new()?;
+/// let hosting = cluster.host::<Album>(&system)?; // on any number of nodes
+///
+/// let album = cluster.entity::<Album>("42")?; // on any node
+/// assert_eq!(album.add("a.jpg".into()).ask().await??, 1);
+///
+/// hosting.leave(std::time::Duration::from_secs(30)).await; // its entities go on elsewhere
+/// # Ok(())
+/// # }
+/// ```
 pub trait Entity: RemoteActor {
     /// The state that is kept in the [`Storage`](super::Storage), `()` for none. An entity that was
     /// never saved begins with the default.

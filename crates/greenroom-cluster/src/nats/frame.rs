@@ -12,7 +12,7 @@ use crate::wire::{Rejection, Request, Response, Target};
 
 /// The time that is left until the deadline, in milliseconds.
 const TIMEOUT: &str = "Greenroom-Timeout";
-/// What a message that is told to an entity has for it: its node responds when it has it.
+/// The value of it for a message that is told to an entity: its node responds when it has it.
 const NO_TIMEOUT: &str = "none";
 /// The id of an entity, [encoded](EntityId::encoded).
 const ENTITY: &str = "Greenroom-Entity";

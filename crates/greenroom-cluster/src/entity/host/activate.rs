@@ -1,4 +1,4 @@
-//! How an entity becomes active: its lease is claimed, its state loaded, its actor spawned.
+//! The activation of an entity: its lease is claimed, its state loaded, its actor spawned.
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -61,7 +61,7 @@ impl<E: Entity> Host<E> {
             Err(Rejection::Moved { .. }) => {}
             Err(rejection) => {
                 self.counts.not_activated();
-                let (kind, id) = (self.kind(), id.as_str());
+                let (kind, id) = (Self::kind(), id.as_str());
                 tracing::warn!(target: super::TARGET, kind, id, %rejection, "not activated");
             }
         }

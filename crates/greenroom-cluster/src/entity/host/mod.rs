@@ -65,7 +65,7 @@ pub(crate) struct Host<E: Entity> {
     counts: Counts,
 }
 
-/// What a host needs of its node.
+/// The parts of a node that a host uses.
 pub(crate) struct HostParts {
     pub(crate) leases: Arc<dyn Leases>,
     /// The storage, unless the settings have one.
@@ -73,6 +73,8 @@ pub(crate) struct HostParts {
     pub(crate) held_until: watch::Receiver<Option<Instant>>,
     /// The time for which the node's lease holds without renewal.
     pub(crate) lease: Duration,
+    /// The time within which a durable message comes again that was handled already.
+    pub(crate) repeated_within: Duration,
 }
 
 impl<E: Entity> Host<E> {
@@ -86,6 +88,7 @@ impl<E: Entity> Host<E> {
             storage: settings.storage.clone().unwrap_or(parts.storage),
             bytes_max: settings.state_bytes_max,
             applied_max: settings.applied_max,
+            kept_for: parts.repeated_within,
         };
         let host = Arc::new(Self {
             handlers: Handlers::of_actor(),
@@ -107,12 +110,12 @@ impl<E: Entity> Host<E> {
         Ok((host, tasks))
     }
 
-    fn status(&self) -> HostStatus {
+    pub(in crate::entity) fn status(&self) -> HostStatus {
         let table = self.table.lock();
         let (entities, idle) = (table.len(), table.idle());
         drop(table);
         let in_flight = self.settings.in_flight_max - self.in_flight.available_permits();
-        self.counts.read(self.kind(), entities, idle, in_flight)
+        self.counts.read(Self::kind(), entities, idle, in_flight)
     }
 
     /// Takes no more messages, lets the entities handle those that wait, passivates them and gives
@@ -142,6 +145,15 @@ impl<E: Entity> Host<E> {
         }
     }
 
+    /// Ends the entities that are busy, and lets their runners give the leases back.
+    pub(crate) fn end_busy(&self) {
+        let busy = self.table.lock().busy();
+        for active in busy {
+            active.cell.end();
+            active.actor.kill();
+        }
+    }
+
     /// Ends the actors of all entities.
     pub(crate) fn stop(&self) {
         self.is_draining.store(true, Ordering::Relaxed);
@@ -149,7 +161,7 @@ impl<E: Entity> Host<E> {
         self.guardian.kill();
     }
 
-    fn kind(&self) -> &'static str {
+    fn kind() -> &'static str {
         kind_of(E::NAME)
     }
 
@@ -183,13 +195,8 @@ impl<E: Entity> Host<E> {
         let id = self.check(&request)?;
         let in_flight = Arc::clone(&self.in_flight).try_acquire_owned();
         let permit = in_flight.map_err(|_| Rejection::busy(None))?;
-        let limits = TableLimits {
-            active_max: self.settings.active_max,
-            evicted_max: self.settings.activating_max,
-            queue_max: self.settings.queue_max,
-        };
         let (queued, outcome) = Queued::new(request, permit);
-        let offer = self.table.lock().offer(&id, queued, &limits);
+        let offer = self.table.lock().offer(&id, queued, &self.limits());
         match offer {
             Offer::Queued => {}
             Offer::Full(_) => return Err(Rejection::busy(None)),
@@ -201,6 +208,14 @@ impl<E: Entity> Host<E> {
             }
         }
         Ok(outcome)
+    }
+
+    fn limits(&self) -> TableLimits {
+        TableLimits {
+            active_max: self.settings.active_max,
+            evicted_max: self.settings.activating_max,
+            queue_max: self.settings.queue_max,
+        }
     }
 
     fn check(&self, request: &Request) -> Result<EntityId, Rejection> {

@@ -8,7 +8,7 @@ use tokio::time::{Instant, timeout};
 use super::Host;
 use super::activate::{Active, not_active};
 use super::queued::{Outcome, Queued};
-use super::table::Next;
+use super::table::{Next, Room};
 use crate::entity::cell::Begun;
 use crate::entity::{Entity, StateError};
 use crate::names::EntityId;
@@ -63,11 +63,19 @@ pub(super) async fn run<E: Entity>(host: Arc<Host<E>>, id: EntityId, begin: Begi
 }
 
 impl<E: Entity> Host<E> {
-    async fn serve(&self, id: &EntityId, active: &mut Option<Active<E>>, queued: Queued) {
+    async fn serve(
+        self: &Arc<Self>,
+        id: &EntityId,
+        active: &mut Option<Active<E>>,
+        queued: Queued,
+    ) {
         if queued.is_abandoned() {
             return;
         }
         if active.is_none() {
+            if !self.has_room() {
+                return self.reject_all(id, queued, &Rejection::busy(None));
+            }
             match self.activate(id).await {
                 Ok(activated) => {
                     self.table.lock().set_active(id, Some(activated.clone()));
@@ -91,12 +99,26 @@ impl<E: Entity> Host<E> {
         }
     }
 
+    /// Returns `true` if an entity may be activated: also one that made room for another, and that
+    /// a message came for meanwhile.
+    fn has_room(self: &Arc<Self>) -> bool {
+        let room = self.table.lock().make_room(&self.limits());
+        match room {
+            Room::Free => true,
+            Room::By((id, active)) => {
+                self.run(id, Begin::Passivate(active));
+                true
+            }
+            Room::None => false,
+        }
+    }
+
     /// Handles a message of which nobody waits for more than that it is here.
     async fn tell_one(&self, id: &EntityId, active: &mut Option<Active<E>>, queued: Queued) {
         let Some(entity) = &active else { return };
         let request = queued.accept();
         if let Err(rejection) = self.handle_one(entity, &request.0).await {
-            let (kind, message) = (self.kind(), &request.0.message);
+            let (kind, message) = (Self::kind(), &request.0.message);
             tracing::debug!(target: super::TARGET, kind, %message, %rejection, "dead letter");
             if is_fatal(&rejection)
                 && let Some(active) = active.take()
@@ -122,6 +144,11 @@ impl<E: Entity> Host<E> {
             .handlers
             .handle(actor, &request.message, payload, within);
         let outcome = handling.await;
+        if outcome.as_ref().is_err_and(is_fatal) {
+            // What it changed before it failed is not saved.
+            active.cell.end();
+            return outcome;
+        }
         match active.cell.finish(outcome.is_ok()).await {
             Ok(()) => outcome,
             Err(error) => Err(not_saved(&error)),

@@ -134,8 +134,9 @@ impl HostSettings {
     }
 
     /// Sets the number of durable messages whose ids an entity keeps in order to apply none twice,
-    /// from 128 to [`MAX`](Self::MAX). The last 128 are kept for ever, the others for 4 minutes:
-    /// an entity that is sent more than this number in 4 minutes rejects the rest as busy, and they
+    /// from 128 to [`MAX`](Self::MAX). The last 128 are kept for ever, the others for 4 minutes
+    /// (longer with a longer [`redeliver_after`](crate::ClusterSettings::redeliver_after)): an
+    /// entity that is sent more than this number in 4 minutes rejects the rest as busy, and they
     /// come again. Default: [`APPLIED_MAX_DEFAULT`](Self::APPLIED_MAX_DEFAULT), 17 a second; each
     /// takes some 30 bytes of its record.
     #[must_use]

@@ -35,6 +35,7 @@ struct Busy<A, Q> {
 }
 
 /// The limits of a table.
+#[expect(clippy::struct_field_names, reason = "limits are named so everywhere")]
 pub(super) struct TableLimits {
     pub(super) active_max: usize,
     /// Entities that may make room for others at a time.
@@ -53,6 +54,15 @@ pub(super) enum Offer<A, Q> {
     },
     /// There is no room.
     Full(Q),
+}
+
+/// Room for an entity.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Room<A> {
+    Free,
+    /// The entity that makes room, which is to be passivated.
+    By((EntityId, A)),
+    None,
 }
 
 /// The next task of a runner.
@@ -101,16 +111,11 @@ impl<A: Clone, Q> Table<A, Q> {
     }
 
     fn offer_new(&mut self, id: &EntityId, message: Q, limits: &TableLimits) -> Offer<A, Q> {
-        let mut evicted = None;
-        if self.slots.len() - self.evicted >= limits.active_max {
-            if self.evicted >= limits.evicted_max {
-                return Offer::Full(message);
-            }
-            evicted = self.take_idle(|_| true, true);
-            if evicted.is_none() {
-                return Offer::Full(message);
-            }
-        }
+        let evicted = match self.room(limits.active_max - 1, limits.evicted_max) {
+            Room::Free => None,
+            Room::By(evicted) => Some(evicted),
+            Room::None => return Offer::Full(message),
+        };
         let busy = Busy {
             queue: VecDeque::from([message]),
             active: None,
@@ -119,6 +124,22 @@ impl<A: Clone, Q> Table<A, Q> {
         self.slots.insert(id.clone(), Slot::Busy(busy));
         let active = None;
         Offer::Begin { active, evicted }
+    }
+
+    /// Makes room for an entity that is in the table already.
+    pub(super) fn make_room(&mut self, limits: &TableLimits) -> Room<A> {
+        self.room(limits.active_max, limits.evicted_max)
+    }
+
+    fn room(&mut self, len_max: usize, evicted_max: usize) -> Room<A> {
+        if self.slots.len() - self.evicted <= len_max {
+            return Room::Free;
+        }
+        if self.evicted >= evicted_max {
+            return Room::None;
+        }
+        let evicted = self.take_idle(|_| true, true);
+        evicted.map_or(Room::None, Room::By)
     }
 
     /// Makes an idle entity busy, and returns its activation.
@@ -223,14 +244,20 @@ impl<A: Clone, Q> Table<A, Q> {
         }
     }
 
+    /// Returns the activations of busy entities.
+    pub(super) fn busy(&self) -> Vec<A> {
+        let busy = self.slots.values().filter_map(|slot| match slot {
+            Slot::Busy(busy) => busy.active.clone(),
+            Slot::Idle { .. } => None,
+        });
+        busy.collect()
+    }
+
     /// Removes the idle entities, and returns all activations.
     pub(super) fn end_all(&mut self) -> Vec<A> {
         let idle: Vec<_> = std::mem::take(&mut self.idle).into_values().collect();
         let mut ended: Vec<_> = idle.iter().filter_map(|id| self.remove(id).0).collect();
-        ended.extend(self.slots.values().filter_map(|slot| match slot {
-            Slot::Busy(busy) => busy.active.clone(),
-            Slot::Idle { active, .. } => Some(active.clone()),
-        }));
+        ended.extend(self.busy());
         ended
     }
 }
@@ -316,6 +343,28 @@ mod tests {
             panic!("there is room");
         };
         assert_eq!(evicted, Some((id("c"), "c")));
+    }
+
+    #[test]
+    fn an_entity_that_made_room_comes_back_only_if_there_is_some() {
+        let (mut table, now) = (Entities::new(), Instant::now());
+        for name in ["a", "b", "c", "d"] {
+            table.offer(&id(name), 0, &LIMITS);
+            table.set_active(&id(name), Some(name));
+            table.next(&id(name), now, true);
+            if name < "c" {
+                table.next(&id(name), now, true);
+            }
+        }
+        // `a` has made room for `d`; now there is a message for it.
+        table.offer(&id("a"), 1, &LIMITS);
+        table.set_active(&id("a"), None);
+        assert_eq!(table.next(&id("a"), now, true), Next::Handle(1));
+        assert_eq!(table.make_room(&LIMITS), Room::By((id("b"), "b")));
+        table.set_active(&id("a"), Some("a"));
+        table.offer(&id("b"), 1, &LIMITS);
+        table.set_active(&id("b"), None);
+        assert_eq!(table.make_room(&LIMITS), Room::None, "all others are busy");
     }
 
     #[test]

@@ -81,8 +81,9 @@ async fn watch_lease<E: Entity>(
         };
         if has_ended {
             let Some(host) = host.upgrade() else { return };
-            let kind = host.kind();
-            tracing::warn!(target: super::TARGET, kind, "the lease ended, and all entities with it");
+            let kind = Host::<E>::kind();
+            let text = "the lease ended, and with it all entities";
+            tracing::warn!(target: super::TARGET, kind, "{text}");
             host.end_all();
         }
     }

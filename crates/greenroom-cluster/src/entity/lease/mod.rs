@@ -4,7 +4,7 @@ mod jet_stream;
 mod local;
 
 pub(crate) use jet_stream::JetStreamLeases;
-pub(crate) use local::{LocalLeases, LocalNodes};
+pub(crate) use local::LocalNodes;
 
 use futures_util::future::BoxFuture;
 use greenroom_actor::BoxError;

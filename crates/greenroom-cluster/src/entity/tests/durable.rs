@@ -1,0 +1,86 @@
+//! Durable messages: each changes an entity's state once.
+
+use std::time::Duration;
+
+use tokio::time::advance;
+
+use super::account::{Add, Fail, Node, Read, Wait, gate};
+use crate::entity::lease::LocalNodes;
+use crate::entity::{HostSettings, MemoryStorage};
+use crate::wire::Rejection;
+
+fn node(settings: HostSettings) -> Node {
+    Node::new(
+        LocalNodes::new().register("a"),
+        MemoryStorage::new(),
+        settings,
+    )
+}
+
+async fn amounts(node: &Node, id: &str) -> Vec<u64> {
+    node.ask(id, Read).await.expect("it is active").0
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_durable_message_that_comes_again_changes_nothing() {
+    let node = node(HostSettings::default());
+    for _ in 0..2 {
+        node.deliver("1", "x", Add(1)).await.expect("it is handled");
+    }
+    node.deliver("1", "y", Add(2)).await.expect("it is handled");
+    // Nor does it after a passivation, or for another entity.
+    advance(2 * HostSettings::PASSIVATE_AFTER_DEFAULT).await;
+    while node.host.status().entities > 0 {
+        tokio::task::yield_now().await;
+    }
+    node.deliver("1", "x", Add(1))
+        .await
+        .expect("it was handled");
+    assert_eq!(amounts(&node, "1").await, [1, 2]);
+    node.deliver("2", "x", Add(1)).await.expect("it is handled");
+    assert_eq!(amounts(&node, "2").await, [1]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_deliveries_at_once_are_applied_once() {
+    let node = node(HostSettings::default());
+    let one = node.deliver("twice", "x", Wait(1));
+    let other = node.deliver("twice", "x", Wait(1));
+    gate("twice").add_permits(2);
+    assert_eq!(tokio::join!(one, other), (Ok(()), Ok(())));
+    assert_eq!(amounts(&node, "twice").await, [1]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_handler_that_fails_has_changed_nothing() {
+    let node = node(HostSettings::default());
+    let failed = node.deliver("1", "x", Fail(1)).await;
+    assert!(
+        matches!(failed, Err(Rejection::Failed { .. })),
+        "{failed:?}"
+    );
+    assert_eq!(amounts(&node, "1").await, [0_u64; 0]);
+    node.deliver("1", "x", Add(1)).await.expect("it is handled");
+    assert_eq!(amounts(&node, "1").await, [1]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_entity_does_not_forget_early_what_it_has_applied() {
+    let node = node(HostSettings::default().applied_max(128));
+    for id in 0..128 {
+        node.deliver("1", &id.to_string(), Add(id))
+            .await
+            .expect("it is handled");
+    }
+    let busy = node.deliver("1", "128", Add(128)).await;
+    let wait_ms = Some(240_000);
+    assert_eq!(busy, Err(Rejection::Busy { wait_ms }));
+    node.deliver("1", "0", Add(0))
+        .await
+        .expect("it was handled");
+    advance(Duration::from_mins(4)).await;
+    node.deliver("1", "128", Add(128))
+        .await
+        .expect("it is handled");
+    assert_eq!(amounts(&node, "1").await, (0..=128).collect::<Vec<_>>());
+}
