@@ -1,0 +1,77 @@
+//! Three servers that know each other, of which one is lost.
+
+use greenroom_bus::{Bus, NatsSettings};
+use greenroom_test_servers::{NatsCluster, NatsServer};
+
+use crate::kit::{gap, publish, publish_at_last, subscribe, text, until, within};
+use crate::server::{impatient, replay, status};
+
+/// Returns the index of the server that a bus is connected to.
+fn server_of(bus: &Bus, cluster: &NatsCluster) -> usize {
+    let address = bus.status().nats.expect("it is there").server;
+    let address = address.expect("it was connected");
+    let is_it = |server: &NatsServer| address.ends_with(&format!(":{}", server.port()));
+    cluster.servers.iter().position(is_it).expect("one of them")
+}
+
+#[tokio::test]
+async fn a_bus_goes_to_another_server_when_its_own_is_lost() {
+    let mut cluster = NatsCluster::start();
+    let all = NatsSettings::cluster(cluster.urls().split(',')).expect("addresses");
+    // It learns of the others from the first.
+    let one = NatsSettings::new(&cluster.servers[0].url()).expect("an address");
+    let (here, there) = (impatient(all), impatient(one));
+    let mut by_name = subscribe(&there, "/a").await;
+    let mut by_pattern = subscribe(&there, "/*").await;
+    within(here.connected()).await;
+    publish(&here, "/a", "before").await;
+    for subscription in [&mut by_name, &mut by_pattern] {
+        assert_eq!(text(subscription).await, "before");
+    }
+    assert_eq!(server_of(&there, &cluster), 0);
+    cluster.servers[0].kill();
+    for subscription in [&mut by_name, &mut by_pattern] {
+        gap(subscription).await;
+    }
+    assert_ne!(server_of(&there, &cluster), 0);
+    publish_at_last(&here, "/a", "after").await;
+    for subscription in [&mut by_name, &mut by_pattern] {
+        assert_eq!(text(subscription).await, "after");
+    }
+}
+
+#[tokio::test]
+async fn with_replicas_nothing_is_lost_with_a_server() {
+    let settings = NatsServer::settings().jet_stream();
+    let mut cluster = NatsCluster::start_with(&settings);
+    let settings = || {
+        let settings = NatsSettings::cluster(cluster.urls().split(',')).expect("addresses");
+        settings
+            .replay(replay().replicas(3))
+            .ping_interval(std::time::Duration::from_millis(500))
+    };
+    let (here, there) = (impatient(settings()), impatient(settings()));
+    let mut subscription = subscribe(&there, "/a").await;
+    within(here.connected()).await;
+    for number in 0..20 {
+        publish_at_last(&here, "/a", &number.to_string()).await;
+        assert_eq!(text(&mut subscription).await, number.to_string());
+    }
+    let lost = server_of(&there, &cluster);
+    cluster.servers[lost].kill();
+    until(|| status(&there).connections_lost > 0).await;
+    for number in 20..40 {
+        publish_at_last(&here, "/a", &number.to_string()).await;
+    }
+    // One whose acknowledgement was lost may have been published twice.
+    let mut last = 19;
+    while last < 39 {
+        let number: u32 = text(&mut subscription).await.parse().expect("a number");
+        assert!(
+            number == last || number == last + 1,
+            "{number} after {last}"
+        );
+        last = number;
+    }
+    assert_eq!(there.status().reconnect_gaps, 0);
+}
