@@ -1,5 +1,7 @@
 use serde::Serialize;
 
+use crate::Server;
+
 /// The state of a bus at one moment. Counters count from when the bus was created.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
@@ -27,6 +29,16 @@ pub struct Status {
     pub redis: Option<RemoteStatus>,
     /// The connection to NATS, if there is to be one.
     pub nats: Option<NatsStatus>,
+}
+
+impl Status {
+    /// Returns the connection to the server, and the kind of server, if there is to be one.
+    #[must_use]
+    pub fn remote(&self) -> Option<(Server, &RemoteStatus)> {
+        let nats = self.nats.as_ref().map(|nats| (Server::Nats, &nats.remote));
+        let redis = self.redis.as_ref().map(|redis| (Server::Redis, redis));
+        nats.or(redis)
+    }
 }
 
 /// The state of a bus' connection to its server.

@@ -375,12 +375,12 @@ impl Link {
     }
 
     fn settle(&self, entry: Entry, error: Option<PublishError>) {
-        match error {
-            Some(error) => self.core.meters.fail(entry, error),
-            None => {
-                self.core.meters.published.add(1);
-                entry.succeed();
-            }
+        let meters = &self.core.meters;
+        if let Some(error) = error {
+            meters.fail(entry, error);
+        } else {
+            meters.published.add(1);
+            entry.succeed();
         }
     }
 }

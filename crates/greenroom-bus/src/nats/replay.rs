@@ -17,6 +17,7 @@ use async_nats::jetstream::stream::{
 use async_nats::jetstream::{Context, Message as Stored};
 use futures_util::StreamExt;
 use tokio::task::coop;
+use tokio::time::{sleep, timeout};
 use tracing::debug;
 
 use crate::core::Core;
@@ -30,6 +31,9 @@ const HEARTBEAT_MIN: Duration = Duration::from_millis(100);
 
 /// The time for which the server keeps a consumer that nobody listens to.
 const CONSUMER_IDLE: Duration = Duration::from_secs(30);
+
+/// The pause between looks at a stream that is behind.
+const REACH_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The place in a stream up to which messages were received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,13 +67,18 @@ impl Replay {
             stream: settings.stream.clone(),
             reason,
         };
-        let stream = context
+        let mut stream = context
             .get_or_create_stream(settings.config(nats.names.all()))
             .await
             .map_err(|error| fault(error.to_string()))?;
+        check(&stream.cached_info().config, &nats.names.all()).map_err(fault)?;
+        let position = *nats.position.lock();
+        if let Some(position) = position {
+            // If it does not, it is found to have lost its end.
+            let _ = timeout(command_timeout, reach(position, &mut stream)).await;
+        }
         let info = stream.cached_info();
-        check(&info.config, &nats.names.all()).map_err(fault)?;
-        let (begin, has_gap) = begin(*nats.position.lock(), info);
+        let (begin, has_gap) = begin(position, info);
         let is_live = Arc::new(AtomicBool::new(false));
         let reader = Reader {
             core: Arc::clone(core),
@@ -78,19 +87,23 @@ impl Replay {
             is_live: Arc::clone(&is_live),
             created: info.created,
             last: info.state.last_sequence,
+            has_holes: info.state.deleted_count.is_some_and(|deleted| deleted > 0),
             consumed: 0,
         };
+        let is_empty = info.state.messages == 0 || info.state.first_sequence > reader.last;
         reader.note(begin - 1);
         if has_gap {
             core.notify_reconnected();
         }
         let consumer = consumer(&stream, client.new_inbox(), begin, nats).await;
         let consumer = consumer.map_err(|error| fault(error.to_string()))?;
-        let pending = consumer.cached_info().num_pending;
+        let has_nothing = reader.has_holes && consumer.cached_info().num_pending == 0;
         let messages = consumer.messages().await;
         let messages = messages.map_err(|error| fault(error.to_string()))?;
-        if pending == 0 {
+        if is_empty {
             reader.skip_to(reader.last + 1);
+        }
+        if is_empty || has_nothing || begin > reader.last {
             reader.go_live();
         }
         tokio::spawn(coop::unconstrained(reader.run(messages)));
@@ -166,6 +179,19 @@ async fn consumer(
     stream.create_consumer(config).await
 }
 
+/// Waits until the stream has all that was received from it. A server that has just become its
+/// leader may be behind for a moment.
+async fn reach(position: Position, stream: &mut Stream) {
+    let is_behind = |info: &Info| {
+        info.created == position.created && info.state.last_sequence < position.sequence
+    };
+    while is_behind(stream.cached_info()) {
+        sleep(REACH_INTERVAL).await;
+        // It may have no leader at this moment.
+        let _ = stream.info().await;
+    }
+}
+
 /// Returns the sequence number to begin with, and whether what was before is lost.
 fn begin(position: Option<Position>, info: &Info) -> (u64, bool) {
     let state = &info.state;
@@ -227,6 +253,8 @@ struct Reader {
     created: DateTime,
     /// The last sequence number of the stream when the connection was made.
     last: u64,
+    /// `true` if messages between others were deleted: then the last number may be none's.
+    has_holes: bool,
     /// The number of messages that the consumer has sent.
     consumed: u64,
 }
@@ -256,10 +284,13 @@ impl Reader {
         if info.consumer_sequence != self.consumed {
             return Err(LinkError::OutOfStep);
         }
-        self.skip_to(info.stream_sequence);
-        self.deliver(message);
-        self.note(info.stream_sequence);
-        if info.pending == 0 || info.stream_sequence >= self.last {
+        // A server that is behind the stream's leader may begin too early.
+        if info.stream_sequence > self.sequence() {
+            self.skip_to(info.stream_sequence);
+            self.deliver(message);
+            self.note(info.stream_sequence);
+        }
+        if info.stream_sequence >= self.last || (self.has_holes && info.pending == 0) {
             self.go_live();
         }
         Ok(())

@@ -216,6 +216,15 @@ pub enum Server {
 }
 
 impl Server {
+    /// Returns its name: `NATS`, `Redis`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Nats => "NATS",
+            Self::Redis => "Redis",
+        }
+    }
+
     fn examples(self) -> &'static str {
         match self {
             Self::Nats => {
@@ -239,10 +248,7 @@ impl Server {
 
 impl fmt::Display for Server {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(match self {
-            Self::Nats => "NATS",
-            Self::Redis => "Redis",
-        })
+        formatter.write_str(self.name())
     }
 }
 

@@ -57,8 +57,8 @@ async fn with_replicas_nothing_is_lost_with_a_server() {
         publish_at_last(&here, "/a", &number.to_string()).await;
         assert_eq!(text(&mut subscription).await, number.to_string());
     }
-    let lost = server_of(&there, &cluster);
-    cluster.servers[lost].kill();
+    let own = server_of(&there, &cluster);
+    cluster.servers[own].kill();
     until(|| status(&there).connections_lost > 0).await;
     for number in 20..40 {
         publish_at_last(&here, "/a", &number.to_string()).await;

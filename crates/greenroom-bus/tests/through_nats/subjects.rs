@@ -234,7 +234,7 @@ async fn a_bus_that_is_held_up_tells_of_the_gap() {
                 last = number;
             }
             event if is_reconnection(&event) => break,
-            event => assert!(matches!(event, Event::Gap { .. })),
+            Event::Gap { .. } => {}
         }
     }
     assert!(last < MESSAGES, "some were lost");
