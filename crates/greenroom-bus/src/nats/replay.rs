@@ -12,7 +12,8 @@ use async_nats::jetstream::context::{
     ContextBuilder, PublishAckFuture, PublishError, PublishErrorKind,
 };
 use async_nats::jetstream::stream::{
-    Config, ConsumerError, DiscardPolicy, Info, RetentionPolicy, StorageType, Stream,
+    Config, ConsumerError, DiscardPolicy, RawMessageError, RawMessageErrorKind, RetentionPolicy,
+    StorageType, Stream,
 };
 use async_nats::jetstream::{Context, Message as Stored};
 use futures_util::StreamExt;
@@ -38,9 +39,9 @@ const REACH_INTERVAL: Duration = Duration::from_millis(50);
 /// The place in a stream up to which messages were received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Position {
-    /// The time at which the stream was created: another of the same name counts from 1 again.
-    created: DateTime,
     pub(super) sequence: u64,
+    /// The time at which the stream got the message of that number.
+    time: DateTime,
 }
 
 /// The consumer of one connection. It gets every message of the stream from the position on, in
@@ -71,28 +72,41 @@ impl Replay {
             .get_or_create_stream(settings.config(nats.names.all()))
             .await
             .map_err(|error| fault(error.to_string()))?;
+        let is_live = Arc::new(AtomicBool::new(false));
         check(&stream.cached_info().config, &nats.names.all()).map_err(fault)?;
         let position = *nats.position.lock();
+        let mut is_another = false;
         if let Some(position) = position {
             // If it does not, it is found to have lost its end.
             let _ = timeout(command_timeout, reach(position, &mut stream)).await;
+            let found = self::is_another(position, &stream).await;
+            is_another = found.map_err(|error| fault(error.to_string()))?;
         }
-        let info = stream.cached_info();
-        let (begin, has_gap) = begin(position, info);
-        let is_live = Arc::new(AtomicBool::new(false));
+        let state = &stream.cached_info().state;
+        let last = state.last_sequence;
+        let begin = match position {
+            None => last + 1,
+            Some(_) if is_another => state.first_sequence.max(1),
+            Some(position) => position.sequence + 1,
+        };
         let reader = Reader {
             core: Arc::clone(core),
             nats: Arc::clone(nats),
             signals: Arc::clone(signals),
             is_live: Arc::clone(&is_live),
-            created: info.created,
-            last: info.state.last_sequence,
-            has_holes: info.state.deleted_count.is_some_and(|deleted| deleted > 0),
+            seen: position
+                .filter(|_| is_another)
+                .map(|position| position.time),
+            last,
+            has_holes: state.deleted_count.is_some_and(|deleted| deleted > 0),
             consumed: 0,
         };
-        let is_empty = info.state.messages == 0 || info.state.first_sequence > reader.last;
-        reader.note(begin - 1);
-        if has_gap {
+        let is_empty = state.messages == 0 || state.first_sequence > last;
+        reader.note(
+            begin - 1,
+            position.map_or(state.last_timestamp, |position| position.time),
+        );
+        if is_another {
             core.notify_reconnected();
         }
         let consumer = consumer(&stream, client.new_inbox(), begin, nats).await;
@@ -101,9 +115,9 @@ impl Replay {
         let messages = consumer.messages().await;
         let messages = messages.map_err(|error| fault(error.to_string()))?;
         if is_empty {
-            reader.skip_to(reader.last + 1);
+            reader.skip_to(last + 1);
         }
-        if is_empty || has_nothing || begin > reader.last {
+        if is_empty || has_nothing || begin > last {
             reader.go_live();
         }
         tokio::spawn(coop::unconstrained(reader.run(messages)));
@@ -182,27 +196,27 @@ async fn consumer(
 /// Waits until the stream has all that was received from it. A server that has just become its
 /// leader may be behind for a moment.
 async fn reach(position: Position, stream: &mut Stream) {
-    let is_behind = |info: &Info| {
-        info.created == position.created && info.state.last_sequence < position.sequence
-    };
-    while is_behind(stream.cached_info()) {
+    while stream.cached_info().state.last_sequence < position.sequence {
         sleep(REACH_INTERVAL).await;
         // It may have no leader at this moment.
         let _ = stream.info().await;
     }
 }
 
-/// Returns the sequence number to begin with, and whether what was before is lost.
-fn begin(position: Option<Position>, info: &Info) -> (u64, bool) {
-    let state = &info.state;
-    match position {
-        None => (state.last_sequence + 1, false),
-        Some(position) if position.created != info.created => (state.first_sequence.max(1), true),
-        // The server has lost the end of its stream.
-        Some(position) if position.sequence > state.last_sequence => {
-            (state.last_sequence + 1, true)
-        }
-        Some(position) => (position.sequence + 1, false),
+/// Returns `true` if the stream is another one, or has lost its end, so that its numbers are not
+/// those of before. When it was created is no sign: two servers of a cluster may differ in that.
+async fn is_another(position: Position, stream: &Stream) -> Result<bool, RawMessageError> {
+    let state = &stream.cached_info().state;
+    if position.sequence > state.last_sequence {
+        return Ok(true);
+    }
+    if position.sequence < state.first_sequence.max(1) {
+        return Ok(false);
+    }
+    match stream.get_raw_message(position.sequence).await {
+        Ok(message) => Ok(message.time != position.time),
+        Err(error) if error.kind() == RawMessageErrorKind::NoMessageFound => Ok(false),
+        Err(error) => Err(error),
     }
 }
 
@@ -250,7 +264,8 @@ struct Reader {
     nats: Arc<Nats>,
     signals: Arc<Signals>,
     is_live: Arc<AtomicBool>,
-    created: DateTime,
+    /// The time up to which everything was received, if the numbers do not tell.
+    seen: Option<DateTime>,
     /// The last sequence number of the stream when the connection was made.
     last: u64,
     /// `true` if messages between others were deleted: then the last number may be none's.
@@ -287,8 +302,10 @@ impl Reader {
         // A server that is behind the stream's leader may begin too early.
         if info.stream_sequence > self.sequence() {
             self.skip_to(info.stream_sequence);
-            self.deliver(message);
-            self.note(info.stream_sequence);
+            if self.seen.is_none_or(|seen| info.published > seen) {
+                self.deliver(message);
+            }
+            self.note(info.stream_sequence, info.published);
         }
         if info.stream_sequence >= self.last || (self.has_holes && info.pending == 0) {
             self.go_live();
@@ -313,10 +330,12 @@ impl Reader {
 
     /// Tells of a gap if messages before this one are no longer in the stream.
     fn skip_to(&self, sequence: u64) {
-        let expected = self.sequence() + 1;
-        if sequence > expected {
+        let Some(position) = *self.nats.position.lock() else {
+            return;
+        };
+        if sequence > position.sequence + 1 {
             self.core.notify_reconnected();
-            self.note(sequence - 1);
+            self.note(sequence - 1, position.time);
         }
     }
 
@@ -325,11 +344,8 @@ impl Reader {
         position.map_or(0, |position| position.sequence)
     }
 
-    fn note(&self, sequence: u64) {
-        *self.nats.position.lock() = Some(Position {
-            created: self.created,
-            sequence,
-        });
+    fn note(&self, sequence: u64, time: DateTime) {
+        *self.nats.position.lock() = Some(Position { sequence, time });
     }
 
     /// Lets subscriptions join, once.
