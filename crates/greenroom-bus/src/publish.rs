@@ -11,9 +11,10 @@ pub enum Accepted {
     /// [replay](crate::NatsSettings::replay) it is in the stream. The number of receivers is
     /// unknown: the one that Redis gives counts one node of a cluster only, and NATS gives none.
     Published,
-    /// It waits in this process: the server is away ([`WhileAway::Queue`](crate::WhileAway::Queue)), or
-    /// it was published with [`try_publish`](crate::Bus::try_publish). It is lost if this process
-    /// ends before the server takes it.
+    /// It waits in this process: the server is away
+    /// ([`WhileAway::Queue`](crate::WhileAway::Queue)), or it was published with
+    /// [`try_publish`](crate::Bus::try_publish). It is lost if this process ends before the server
+    /// takes it.
     Queued,
 }
 
@@ -39,8 +40,8 @@ pub enum PublishError {
     #[cfg(feature = "json")]
     #[error(transparent)]
     Json(#[from] crate::JsonError),
-    /// The server is away, and [`WhileAway::Fail`](crate::WhileAway::Fail) is chosen, or it went away
-    /// before this message was sent. Try again later.
+    /// The server is away, and [`WhileAway::Fail`](crate::WhileAway::Fail) is chosen, or it went
+    /// away before this message was sent. Try again later.
     #[error("the server of the bus is away")]
     Away,
     /// The queue for the server is full. Try again later.

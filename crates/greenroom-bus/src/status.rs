@@ -59,7 +59,7 @@ pub enum ConnectionState {
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct NatsStatus {
-    /// What all servers have.
+    /// The part that all servers have.
     #[serde(flatten)]
     pub remote: RemoteStatus,
     /// The server that the bus is connected to, or was last: its host and port.

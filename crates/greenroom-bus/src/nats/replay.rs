@@ -1,5 +1,6 @@
 //! The stream that holds the bus' messages, and its consumer.
 
+use std::fmt::Display;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -64,24 +65,16 @@ impl Replay {
             .timeout(command_timeout)
             .ack_timeout(command_timeout)
             .build(client.clone());
-        let fault = |reason: String| LinkError::Stream {
-            stream: settings.stream.clone(),
-            reason,
-        };
-        let mut stream = context
-            .get_or_create_stream(settings.config(nats.names.all()))
-            .await
-            .map_err(|error| fault(error.to_string()))?;
-        let is_live = Arc::new(AtomicBool::new(false));
-        check(&stream.cached_info().config, &nats.names.all()).map_err(fault)?;
+        let fault = |error: &dyn Display| settings.fault(error);
         let position = *nats.position.lock();
-        let mut is_another = false;
-        if let Some(position) = position {
-            // If it does not, it is found to have lost its end.
-            let _ = timeout(command_timeout, reach(position, &mut stream)).await;
-            let found = self::is_another(position, &stream).await;
-            is_another = found.map_err(|error| fault(error.to_string()))?;
-        }
+        let stream = settings.find(&context, nats, position).await?;
+        let is_another = match position {
+            None => false,
+            Some(position) => self::is_another(position, &stream)
+                .await
+                .map_err(|error| fault(&error))?,
+        };
+        let is_live = Arc::new(AtomicBool::new(false));
         let state = &stream.cached_info().state;
         let last = state.last_sequence;
         let begin = match position {
@@ -110,10 +103,10 @@ impl Replay {
             core.notify_reconnected();
         }
         let consumer = consumer(&stream, client.new_inbox(), begin, nats).await;
-        let consumer = consumer.map_err(|error| fault(error.to_string()))?;
+        let consumer = consumer.map_err(|error| fault(&error))?;
         let has_nothing = reader.has_holes && consumer.cached_info().num_pending == 0;
         let messages = consumer.messages().await;
-        let messages = messages.map_err(|error| fault(error.to_string()))?;
+        let messages = messages.map_err(|error| fault(&error))?;
         if is_empty {
             reader.skip_to(last + 1);
         }
@@ -239,6 +232,32 @@ fn check(config: &Config, subjects: &str) -> Result<(), String> {
 }
 
 impl ReplaySettings {
+    /// Finds the stream, or makes it, and waits until it has all that was received from it.
+    async fn find(
+        &self,
+        context: &Context,
+        nats: &Nats,
+        position: Option<Position>,
+    ) -> Result<Stream, LinkError> {
+        let subjects = nats.names.all();
+        let found = context.get_or_create_stream(self.config(subjects.clone()));
+        let mut stream = found.await.map_err(|error| self.fault(&error))?;
+        check(&stream.cached_info().config, &subjects).map_err(|reason| self.fault(&reason))?;
+        if let Some(position) = position {
+            let command_timeout = nats.remote.settings.command_timeout;
+            // If it does not get there, it is found to have lost its end.
+            let _ = timeout(command_timeout, reach(position, &mut stream)).await;
+        }
+        Ok(stream)
+    }
+
+    fn fault(&self, error: &dyn Display) -> LinkError {
+        LinkError::Stream {
+            stream: self.stream.clone(),
+            reason: error.to_string(),
+        }
+    }
+
     fn config(&self, subjects: String) -> Config {
         Config {
             name: self.stream.clone(),

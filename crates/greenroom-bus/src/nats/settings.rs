@@ -53,8 +53,8 @@ pub struct ReplaySettings {
 
 impl NatsSettings {
     /// Connects to the server at a URL: `nats://[user:password@]host[:port]`, `nats://token@…`, or
-    /// `tls://…` for TLS. If it is one of a cluster, it names the others, and the bus goes to one of
-    /// them when it is away.
+    /// `tls://…` for TLS. If it is one of a cluster, it names the others, and the bus goes to one
+    /// of them when it is away.
     ///
     /// With TLS the server's certificate must be for the host of the URL, and be signed by one of
     /// the system's authorities, or of [`tls_roots`](Self::tls_roots).
@@ -143,9 +143,9 @@ impl NatsSettings {
         Ok(self)
     }
 
-    /// Sets the beginning of all subjects: `/picture/42/likes` is `PREFIX.picture.42.likes`. Default
-    /// `greenroom`. All clients that share topics must choose the same. At most 128 bytes of one
-    /// token or more, such as `social.bus`.
+    /// Sets the beginning of all subjects: `/picture/42/likes` is `PREFIX.picture.42.likes`.
+    /// Default `greenroom`. All clients that share topics must choose the same. At most 128 bytes
+    /// of one token or more, such as `social.bus`.
     ///
     /// # Errors
     /// It cannot be the beginning of a subject.

@@ -70,8 +70,8 @@ impl Names {
         subject
     }
 
-    /// Returns the topic of a subject. `None` if it is the subject of none: below another prefix, or
-    /// not written as [`subject`](Self::subject) writes it.
+    /// Returns the topic of a subject. `None` if it is the subject of none: below another prefix,
+    /// or not written as [`subject`](Self::subject) writes it.
     pub(super) fn topic(&self, subject: &str) -> Option<Topic> {
         let tokens = subject.strip_prefix(&*self.prefix)?.strip_prefix('.')?;
         let mut text = String::with_capacity(tokens.len() + 1);

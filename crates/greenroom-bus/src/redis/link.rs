@@ -66,10 +66,11 @@ impl Link {
 
     async fn serve(&self, mut session: Session) -> Result<Ended, LinkError> {
         let connection = &mut session.connection;
+        let remote = &self.redis.remote;
         // Before the waiting messages are published, so that this bus' own subscribers get those
         // too.
         self.subscribe(connection).await?;
-        let every = self.redis.remote.settings.ping_interval;
+        let every = remote.settings.ping_interval;
         let mut pings = interval_at(Instant::now() + every, every);
         pings.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
@@ -77,12 +78,12 @@ impl Link {
                 biased;
                 () = session.signals.closed.notified() => return Err(LinkError::Closed),
                 () = session.signals.moved.notified() => return Err(LinkError::Moved),
-                () = self.redis.remote.ended() => {
+                () = remote.ended() => {
                     while self.publish(connection).await? {}
                     return Ok(Ended);
                 }
-                () = self.redis.remote.channels.changed.notified() => self.subscribe(connection).await?,
-                () = self.redis.remote.outbox.filled.notified() => {
+                () = remote.channels.changed.notified() => self.subscribe(connection).await?,
+                () = remote.outbox.filled.notified() => {
                     self.publish(connection).await?;
                 }
                 _ = pings.tick() => connection.ping().await?,

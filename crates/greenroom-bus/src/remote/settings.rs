@@ -88,11 +88,11 @@ macro_rules! remote_settings {
             self
         }
 
-        /// Sets the waits before the tries to connect again: the first, doubled after each try up to
-        /// the longest; each is made longer by a random fraction of itself, so that not all processes
-        /// come at once. Default 100 ms and 5 s: 0.1 to 0.2 s, 0.2 to 0.4, 0.4 to 0.8, 0.8 to 1.6, 1.6
-        /// to 3.2, 3.2 to 6.4, then 5 to 10 s each. After a connection that lasted for the longest wait
-        /// it begins again with the first.
+        /// Sets the waits before the tries to connect again: the first, doubled after each try up
+        /// to the longest; each is made longer by a random fraction of itself, so that not all
+        /// processes come at once. Default 100 ms and 5 s: 0.1 to 0.2 s, 0.2 to 0.4, 0.4 to 0.8,
+        /// 0.8 to 1.6, 1.6 to 3.2, 3.2 to 6.4, then 5 to 10 s each. After a connection that lasted
+        /// for the longest wait it begins again with the first.
         #[must_use]
         pub fn backoff(mut self, first: std::time::Duration, longest: std::time::Duration) -> Self {
             self.remote.set_backoff(first, longest);
@@ -107,10 +107,10 @@ macro_rules! remote_settings {
             self
         }
 
-        /// Sets the most messages, and the most bytes of payload, that may wait for the server, those on
-        /// their way included. Default 1,024 and 8 MiB; at least 1 and [`PAYLOAD_BYTES_MAX`](crate::PAYLOAD_BYTES_MAX), at most
-        /// 2^28 each. While connected, [`Bus::publish`](crate::Bus::publish) waits for space beyond
-        /// that.
+        /// Sets the most messages, and the most bytes of payload, that may wait for the server,
+        /// those on their way included. Default 1,024 and 8 MiB; at least 1 and
+        /// [`PAYLOAD_BYTES_MAX`](crate::PAYLOAD_BYTES_MAX), at most 2^28 each. While connected,
+        /// [`Bus::publish`](crate::Bus::publish) waits for space beyond that.
         #[must_use]
         pub fn publish_queue(mut self, messages_max: usize, bytes_max: usize) -> Self {
             self.remote.set_publish_queue(messages_max, bytes_max);
@@ -173,7 +173,7 @@ pub enum SettingsError {
         what: &'static str,
         /// The name.
         name: String,
-        /// What is allowed.
+        /// The names that are allowed.
         allowed: &'static str,
     },
     /// Certificates are given for a connection without TLS.

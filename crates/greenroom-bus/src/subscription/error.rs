@@ -17,8 +17,8 @@ pub enum EstablishError {
     /// The subscription has ended.
     #[error("the subscription has ended")]
     Ended,
-    /// The server refused it: for want of rights, or because another node of a cluster is responsible.
-    /// It is requested again after the next connection.
+    /// The server refused it: for want of rights, or because another node of a cluster is
+    /// responsible. It is requested again after the next connection.
     #[error("the server refused the subscription: {reason}")]
     Refused {
         /// The server's own words.

@@ -1,4 +1,4 @@
-//! What the tests of all servers use.
+//! Functions for the tests of all servers.
 
 use std::time::Duration;
 

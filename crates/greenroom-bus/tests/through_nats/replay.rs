@@ -1,4 +1,4 @@
-//! What a bus missed, from the stream.
+//! Messages that a bus missed, from the stream.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,4 +1,4 @@
-//! What is NATS' own: subjects, foreign programs, rights, limits.
+//! The tests of NATS alone: subjects, foreign programs, rights, limits.
 
 use std::time::Duration;
 
@@ -208,7 +208,7 @@ async fn what_waited_for_a_server_with_a_lower_limit_is_counted_as_failed() {
 async fn a_bus_that_is_held_up_tells_of_the_gap() {
     const MESSAGES: u64 = 20_000;
     let server = Server::start();
-    let here = server.bus();
+    let foreign = client(&server).await;
     let there = impatient(server.settings().pending_max(16));
     let (sender, held_up) = std::sync::mpsc::sync_channel::<()>(0);
     let held_up = std::sync::Mutex::new(held_up);
@@ -219,11 +219,15 @@ async fn a_bus_that_is_held_up_tells_of_the_gap() {
     let slow = slow.expect("a topic");
     within(slow.established()).await.expect("established");
     let mut subscription = subscribe(&there, "/a").await;
-    within(here.connected()).await;
-    publish(&here, "/hold", "").await;
+    let publish = async |subject: &'static str, payload: String| {
+        let published = foreign.publish(subject, payload.into());
+        published.await.expect("it runs");
+    };
+    publish("greenroom.hold", String::new()).await;
     for number in 1..=MESSAGES {
-        publish(&here, "/a", number).await;
+        publish("greenroom.a", number.to_string()).await;
     }
+    foreign.flush().await.expect("it runs");
     drop(sender);
     let mut last = 0;
     loop {

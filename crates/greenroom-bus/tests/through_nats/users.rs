@@ -3,7 +3,11 @@
 use std::io;
 use std::sync::{Mutex, PoisonError};
 
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use greenroom_bus::NatsSettings;
+use nkeys::KeyPair;
+use serde_json::json;
 
 use crate::kit::{failure, publish, subscribe, text};
 use crate::server::{Server, impatient};
@@ -78,12 +82,78 @@ async fn a_token_is_taken_from_the_url_or_the_settings() {
 
 #[tokio::test]
 async fn an_nkey_signs_the_servers_nonce() {
-    let key = nkeys::KeyPair::new_user();
+    let key = KeyPair::new_user();
     let server = Server::start_with(&format!(
         "authorization {{ users: [ {{ nkey: {} }} ] }}",
         key.public_key()
     ));
     is_let_in(server.settings().nkey(key.seed().expect("it has one"))).await;
-    let other = nkeys::KeyPair::new_user().seed().expect("it has one");
+    let other = KeyPair::new_user().seed().expect("it has one");
     is_kept_out(server.settings().nkey(other)).await;
+}
+
+/// Returns a token that `issuer` signs: what `nsc` writes of an operator, an account or a user.
+fn token(issuer: &KeyPair, subject: &KeyPair, kind: &str) -> String {
+    let encode = |value: serde_json::Value| URL_SAFE_NO_PAD.encode(value.to_string());
+    let limits = match kind {
+        "account" => json!({ "limits": { "subs": -1, "data": -1, "payload": -1, "conn": -1,
+            "leaf": -1, "imports": -1, "exports": -1, "wildcards": true } }),
+        "user" => json!({ "subs": -1, "data": -1, "payload": -1 }),
+        _ => json!({}),
+    };
+    let mut nats = limits;
+    nats["type"] = kind.into();
+    nats["version"] = 2.into();
+    let head = encode(json!({ "typ": "JWT", "alg": "ed25519-nkey" }));
+    let claims = encode(json!({
+        "jti": kind,
+        "iat": 1,
+        "iss": issuer.public_key(),
+        "sub": subject.public_key(),
+        "name": kind,
+        "nats": nats,
+    }));
+    let signature = issuer.sign(format!("{head}.{claims}").as_bytes());
+    let signature = URL_SAFE_NO_PAD.encode(signature.expect("it has a seed"));
+    format!("{head}.{claims}.{signature}")
+}
+
+#[tokio::test]
+async fn a_file_of_credentials_has_a_token_and_the_seed_that_proves_it() {
+    let (operator, account) = (KeyPair::new_operator(), KeyPair::new_account());
+    let user = KeyPair::new_user();
+    let server = Server::start_with(&format!(
+        "operator: {}\nresolver: MEMORY\nresolver_preload: {{ {}: {} }}",
+        token(&operator, &operator, "operator"),
+        account.public_key(),
+        token(&operator, &account, "account"),
+    ));
+    let credentials = |seed: &KeyPair| {
+        format!(
+            "-----BEGIN NATS USER JWT-----\n{}\n------END NATS USER JWT------\n\n\
+             -----BEGIN USER NKEY SEED-----\n{}\n------END USER NKEY SEED------\n",
+            token(&account, &user, "user"),
+            seed.seed().expect("it has one"),
+        )
+    };
+    let directory = tempfile::TempDir::new().expect("a directory");
+    let file = directory.path().join("user.creds");
+    std::fs::write(&file, credentials(&user)).expect("there is room");
+    is_let_in(
+        server
+            .settings()
+            .credentials_file(&file)
+            .expect("credentials"),
+    )
+    .await;
+    std::fs::write(&file, credentials(&KeyPair::new_user())).expect("there is room");
+    is_kept_out(
+        server
+            .settings()
+            .credentials_file(&file)
+            .expect("credentials"),
+    )
+    .await;
+    std::fs::write(&file, "nothing").expect("there is room");
+    assert!(server.settings().credentials_file(&file).is_err());
 }

@@ -1,4 +1,4 @@
-//! What is Redis' own: globs, shards, rights, and the end of a connection by the server.
+//! The tests of Redis alone: globs, shards, rights, and the end of a connection by the server.
 
 use greenroom_bus::{Bus, EstablishError, PublishError, RedisSettings, SubscribeError};
 

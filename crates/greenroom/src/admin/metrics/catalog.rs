@@ -247,7 +247,10 @@ pub const METRICS: &[Metric] = &[
         "greenroom_bus_reconnect_gaps_total", BUS,
         "Gaps after a reconnection, one for each subscription",
     ),
-    counter("greenroom_bus_connections_lost_total", BUS, "Connections to the server that were lost"),
+    counter(
+        "greenroom_bus_connections_lost_total", BUS,
+        "Connections to the server that were lost",
+    ),
     counter("greenroom_bus_replayed_total", BUS, "Messages received from a stream after a gap"),
     counter("greenroom_trace_spans_sent_total", &[], "Spans that the collector has taken"),
     counter(
