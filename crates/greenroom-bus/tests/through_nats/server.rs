@@ -22,6 +22,14 @@ pub(crate) fn impatient(settings: NatsSettings) -> Bus {
     Bus::nats(settings.backoff(millis(5), millis(50))).expect("a thread")
 }
 
+/// Returns settings with waits for the server that are long enough on a machine that is busy with
+/// other things.
+pub(crate) fn patient(url: &str) -> NatsSettings {
+    let settings = NatsSettings::new(url).expect("an address");
+    let long = Duration::from_secs(30);
+    settings.connect_timeout(long).command_timeout(long)
+}
+
 pub(crate) fn status(bus: &Bus) -> RemoteStatus {
     bus.status().nats.expect("it is there").remote
 }
@@ -59,7 +67,7 @@ impl Server {
     }
 
     pub(crate) fn settings(&self) -> NatsSettings {
-        NatsSettings::new(&self.url()).expect("an address")
+        patient(&self.url())
     }
 
     /// Returns settings with a replay, in a stream for this test alone.

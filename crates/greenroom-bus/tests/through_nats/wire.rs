@@ -6,7 +6,7 @@ use tokio::task::{JoinHandle, JoinSet};
 use greenroom_bus::NatsSettings;
 
 use crate::ports::free_port;
-use crate::server::Server;
+use crate::server::{Server, patient};
 
 /// A forwarder of connections to a server.
 pub(crate) struct Wire {
@@ -27,8 +27,7 @@ impl Wire {
     }
 
     pub(crate) fn settings(&self) -> NatsSettings {
-        let url = format!("nats://127.0.0.1:{}", self.port);
-        NatsSettings::new(&url).expect("an address")
+        patient(&format!("nats://127.0.0.1:{}", self.port))
     }
 
     /// Ends all connections, and takes no more.
