@@ -87,6 +87,7 @@ async fn a_host_that_leaves_does_not_wait_for_ever_and_gives_all_leases_back() {
     account.hang().tell().await.expect("it has it");
     assert!(!a.hosting.leave(Duration::from_millis(50)).await);
     let _b = host(&server.url(), LEASE).await;
+    caller.host_known::<Account>().await;
     let amounts = account.amounts().timeout(LONG / 2).ask().await;
     assert_eq!(amounts.expect("its node lives, and has given it up"), [1]);
 }
