@@ -9,7 +9,7 @@ use syn::{
 };
 
 use crate::self_type::WriteOut;
-use crate::{attributes, owned};
+use crate::{attributes, owned, remote};
 
 /// An argument of a method, by the value that is passed for it.
 pub(crate) enum Argument {
@@ -26,6 +26,8 @@ pub(crate) struct Field {
     /// The type without `Self`, which would be the message.
     pub(crate) ty: Type,
     pub(crate) docs: Vec<Attribute>,
+    /// `#[serde(..)]`, in a remote block.
+    pub(crate) serde: Vec<Attribute>,
 }
 
 impl Argument {
@@ -39,19 +41,25 @@ impl Argument {
 
     fn parse_typed(argument: &PatType, actor: &Type) -> syn::Result<Self> {
         if is_context(&argument.ty) {
+            remote::require_no_serde(&argument.attrs)?;
             return Ok(Self::Context);
         }
         if let Some(reply) = replied_by(&argument.ty) {
+            remote::require_no_serde(&argument.attrs)?;
             owned::require_reply(reply)?;
             return Ok(Self::Reply(Box::new(reply.clone())));
         }
-        attributes::require_docs_or_lints(&argument.attrs)?;
+        attributes::require_known(&argument.attrs)?;
         let name = name(&argument.pat)?.clone();
         owned::require_argument(&argument.ty)?;
         let mut ty = Type::clone(&argument.ty);
         WriteOut { actor }.visit_type_mut(&mut ty);
-        let docs = attributes::docs(&argument.attrs);
-        Ok(Self::Field(Box::new(Field { name, ty, docs })))
+        Ok(Self::Field(Box::new(Field {
+            name,
+            ty,
+            docs: attributes::docs(&argument.attrs),
+            serde: attributes::serde(&argument.attrs),
+        })))
     }
 }
 

@@ -1,10 +1,11 @@
 //! Attributes of methods and arguments: the macro's own, and those that the generated code has too.
 
-use syn::{Attribute, FnArg, ImplItemFn, Meta, parse_quote};
+use syn::{Attribute, FnArg, ImplItemFn, Meta, Path, parse_quote};
 
 use crate::options::MessageOptions;
 
 const MARK: &str = "message";
+const SERDE: &str = "serde";
 
 /// The attributes of a method that generated items get too. All of them stay on the method.
 pub(crate) struct Shared {
@@ -37,6 +38,10 @@ pub(crate) fn docs(attributes: &[Attribute]) -> Vec<Attribute> {
     named(attributes, "doc").cloned().collect()
 }
 
+pub(crate) fn serde(attributes: &[Attribute]) -> Vec<Attribute> {
+    named(attributes, SERDE).cloned().collect()
+}
+
 /// Returns the options of the mark `#[message]`; `None` if there is no mark.
 pub(crate) fn message_options(attributes: &[Attribute]) -> syn::Result<Option<MessageOptions>> {
     let mut marks = named(attributes, MARK);
@@ -54,22 +59,23 @@ pub(crate) fn mark(attributes: &[Attribute]) -> Option<&Attribute> {
     named(attributes, MARK).next()
 }
 
-/// Checks the attributes of an argument. Its docs are those of the message's field. All others but
-/// the level of a lint would be lost, or be a riddle there.
-pub(crate) fn require_docs_or_lints(attributes: &[Attribute]) -> syn::Result<()> {
+/// Checks the attributes of an argument. Its docs and `#[serde(..)]` are those of the message's
+/// field. All others but the level of a lint would be lost, or be a riddle there.
+pub(crate) fn require_known(attributes: &[Attribute]) -> syn::Result<()> {
     let is_other = |attribute: &&Attribute| {
         let path = attribute.path();
-        let known = ["doc", "allow", "expect", "warn", "deny", "forbid"];
+        let known = ["doc", SERDE, "allow", "expect", "warn", "deny", "forbid"];
         !known.iter().any(|name| path.is_ident(name))
     };
     attributes.iter().find(is_other).map_or(Ok(()), |attribute| {
-        let text = "only docs and the levels of lints, such as `#[allow(..)]`, are allowed on an \
-                    argument of a message";
+        let text = "only docs, the levels of lints, such as `#[allow(..)]`, and `#[serde(..)]` of \
+                    remote messages are allowed on an argument of a message";
         Err(syn::Error::new_spanned(attribute, text))
     })
 }
 
-/// Removes the macro's attributes from the method. The compiler would refuse docs of arguments.
+/// Removes the macro's attributes from the method. The compiler would refuse docs and
+/// `#[serde(..)]` of arguments.
 pub(crate) fn remove_marks(method: &mut ImplItemFn) {
     if mark(&method.attrs).is_none() {
         return;
@@ -81,7 +87,8 @@ pub(crate) fn remove_marks(method: &mut ImplItemFn) {
     for argument in &mut method.sig.inputs {
         if let FnArg::Typed(argument) = argument {
             let attributes = &mut argument.attrs;
-            attributes.retain(|attribute| !attribute.path().is_ident("doc"));
+            let is_of_field = |path: &Path| path.is_ident("doc") || path.is_ident(SERDE);
+            attributes.retain(|attribute| !is_of_field(attribute.path()));
         }
     }
 }

@@ -10,6 +10,7 @@ use crate::attributes;
 use crate::errors::Errors;
 use crate::message::Message;
 use crate::options::BlockOptions;
+use crate::remote::{self, Remote};
 use crate::self_type::WriteOut;
 
 /// An `impl` block, parsed into what is generated from it.
@@ -24,6 +25,8 @@ pub(crate) struct Block {
     /// `#[cfg(..)]` of the block.
     pub(crate) conditions: Vec<Attribute>,
     pub(crate) trait_name: Ident,
+    /// The actor as other processes see it, if they send it messages.
+    pub(crate) remote: Option<Remote>,
     /// The messages: one or more.
     pub(crate) messages: Vec<Message>,
     /// The block as it was, without the marks.
@@ -42,6 +45,12 @@ impl Block {
         let mut errors = Errors::default();
         errors.note(require_no_lifetimes(&methods.generics));
         let messages = parse_messages(&methods, &actor, &mut errors);
+        let remote = options.remote.into_remote(&actor_name);
+        if remote.is_some() {
+            remote::require_remote(&methods.generics, &messages, &mut errors);
+        } else {
+            remote::require_local(&messages, &mut errors);
+        }
         errors.into_result()?;
         require_some(&messages, &methods)?;
         methods_mut(&mut methods).for_each(attributes::remove_marks);
@@ -53,6 +62,7 @@ impl Block {
             trait_name: trait_name.unwrap_or_else(|| format_ident!("{actor_name}Messages")),
             actor,
             actor_name,
+            remote,
             generics,
             conditions: attributes::conditions(&methods.attrs),
             messages,

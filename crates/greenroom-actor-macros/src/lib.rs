@@ -16,6 +16,7 @@ mod options;
 mod owned;
 #[cfg(test)]
 mod rejections;
+mod remote;
 mod root;
 mod self_type;
 #[cfg(test)]

@@ -6,12 +6,15 @@ use syn::parse::Parser;
 use syn::punctuated::Punctuated;
 use syn::{Attribute, LitStr, Meta, Path, Token, parenthesized};
 
+use crate::remote::{self, RemoteOptions};
+
 /// The options of `#[messages(..)]`.
 #[derive(Default)]
 pub(crate) struct BlockOptions {
     /// The path of greenroom-actor.
     pub(crate) root: Option<Path>,
     pub(crate) trait_name: Option<Ident>,
+    pub(crate) remote: RemoteOptions,
 }
 
 impl BlockOptions {
@@ -22,14 +25,22 @@ impl BlockOptions {
                 set(&mut options.root, &meta, path)
             } else if meta.path.is_ident("trait_name") {
                 set(&mut options.trait_name, &meta, name)
+            } else if meta.path.is_ident("remote") {
+                set(&mut options.remote.name, &meta, remote::actor_name)
+            } else if meta.path.is_ident("remote_trait_name") {
+                set(&mut options.remote.trait_name, &meta, name)
+            } else if meta.path.is_ident("cluster") {
+                set(&mut options.remote.root, &meta, path)
             } else {
                 Err(meta.error(
-                    "unknown option; `#[messages]` takes `trait_name = Name` and \
-                     `crate = path::of::greenroom_actor`",
+                    "unknown option; `#[messages]` takes `trait_name = Name`, \
+                     `crate = path::of::greenroom_actor`, `remote = \"name.v1\"` and with it \
+                     `remote_trait_name = Name` and `cluster = path::of::greenroom_cluster`",
                 ))
             }
         });
         parser.parse2(tokens)?;
+        options.remote.require_name()?;
         Ok(options)
     }
 }

@@ -9,11 +9,19 @@ use syn::parse_quote;
 
 use crate::{expand, expand_or_report};
 
+mod remote;
+
 /// Asserts that the `impl` block in `source` is refused with the errors that it marks.
 #[track_caller]
 fn refuses(source: &str) {
+    refuses_with("", source);
+}
+
+/// Asserts the same of a block with these options.
+#[track_caller]
+fn refuses_with(options: &str, source: &str) {
     let root = parse_quote!(::greenroom_actor);
-    let error = expand(&root, TokenStream::new(), tokens(source)).expect_err(source);
+    let error = expand(&root, tokens(options), tokens(source)).expect_err(source);
     assert_eq!(with_marks(source, error), source);
 }
 
@@ -123,8 +131,9 @@ impl Counter {
 }
 ",
     );
-    let unknown = "unknown option; `#[messages]` takes `trait_name = Name` and \
-                   `crate = path::of::greenroom_actor`";
+    let unknown = "unknown option; `#[messages]` takes `trait_name = Name`, \
+                   `crate = path::of::greenroom_actor`, `remote = \"name.v1\"` and with it \
+                   `remote_trait_name = Name` and `cluster = path::of::greenroom_cluster`";
     let error = expand(
         &parse_quote!(x),
         tokens("name = Add"),
@@ -252,8 +261,8 @@ fn attributes_of_arguments() {
 impl Counter {
     #[message]
     fn add(&mut self, #[cfg(unix)] amount: u64) {}
-//                    ^^^^^^^^^^^^ only docs and the levels of lints, such as `#[allow(..)]`, are \
-allowed on an argument of a message
+//                    ^^^^^^^^^^^^ only docs, the levels of lints, such as `#[allow(..)]`, and \
+`#[serde(..)]` of remote messages are allowed on an argument of a message
 }
 ",
     );
@@ -339,8 +348,8 @@ impl Counter {
 
 #[test]
 fn the_methods_stay_beside_an_error() {
-    let block =
-        "impl Counter { #[message] fn add(self, #[doc = \"x\"] amount: u64) {} fn help() {} }";
+    let block = "impl Counter { #[message] fn add(self, #[doc = \"x\"] #[serde(skip)] amount: u64) {} \
+         fn help() {} }";
     let root = parse_quote!(::greenroom_actor);
     let output = expand_or_report(&root, tokens(""), tokens(block)).to_string();
     let methods = syn::parse_str::<syn::File>(&output)
@@ -358,7 +367,9 @@ fn the_methods_stay_beside_an_error() {
         "{output}"
     );
     assert!(
-        !output.contains("[message]") && !output.contains("doc"),
+        !["[message]", "doc", "serde"]
+            .iter()
+            .any(|text| output.contains(text)),
         "{output}"
     );
 }

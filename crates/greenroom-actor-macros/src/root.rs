@@ -1,4 +1,5 @@
-//! The path of greenroom-actor, as the crate that uses the attribute has to write it.
+//! The paths of greenroom-actor and greenroom-cluster, as the crate that uses the attribute has to
+//! write them.
 
 use proc_macro_crate::{FoundCrate, crate_name};
 use proc_macro2::{Ident, Span};
@@ -18,6 +19,17 @@ pub(crate) fn of_greenroom() -> Path {
     through_greenroom()
         .or_else(direct)
         .unwrap_or_else(|| parse_quote!(::greenroom::actor))
+}
+
+/// Returns the path of greenroom-cluster.
+pub(crate) fn of_cluster() -> Path {
+    if let Some(name) = name_of("greenroom-cluster") {
+        return parse_quote!(::#name);
+    }
+    name_of("greenroom").map_or_else(
+        || parse_quote!(::greenroom_cluster),
+        |name| parse_quote!(::#name::cluster),
+    )
 }
 
 fn direct() -> Option<Path> {

@@ -1,4 +1,4 @@
-//! A test that the list of names that `ActorRef` has itself is complete.
+//! A test that the list of names that the references to actors have themselves is complete.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,16 +9,18 @@ use syn::{ImplItem, ItemImpl, Type, Visibility};
 use crate::message::TAKEN;
 
 #[test]
-fn every_method_of_the_reference_is_taken() {
-    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../greenroom-actor/src");
+fn every_method_of_the_references_is_taken() {
     let mut methods = Methods::default();
-    for source in rust_files(&sources) {
-        let text = fs::read_to_string(&source).expect("a source can be read");
-        methods.visit_file(&syn::parse_file(&text).expect("a source is Rust"));
+    for package in ["greenroom-actor", "greenroom-cluster"] {
+        let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../{package}/src"));
+        for source in rust_files(&sources) {
+            let text = fs::read_to_string(&source).expect("a source can be read");
+            methods.visit_file(&syn::parse_file(&text).expect("a source is Rust"));
+        }
     }
     assert!(
         methods.0.iter().any(|name| name == "tell"),
-        "no methods found in {sources:?}"
+        "no methods of `ActorRef` found"
     );
     let is_missing = |name: &&String| !TAKEN.contains(&name.as_str());
     let missing: Vec<_> = methods.0.iter().filter(is_missing).collect();
@@ -40,7 +42,8 @@ fn rust_files(folder: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// A visitor that collects the public methods in inherent `impl` blocks of `ActorRef`.
+/// A visitor that collects the public methods in inherent `impl` blocks of `ActorRef` and
+/// `Remote`.
 #[derive(Default)]
 struct Methods(Vec<String>);
 
@@ -64,5 +67,5 @@ fn is_reference(ty: &Type) -> bool {
         return false;
     };
     let last = node.path.segments.last();
-    last.is_some_and(|segment| segment.ident == "ActorRef")
+    last.is_some_and(|segment| segment.ident == "ActorRef" || segment.ident == "Remote")
 }

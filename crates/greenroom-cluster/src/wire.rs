@@ -1,11 +1,14 @@
 //! Requests between nodes, and what comes of them.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
+
+use crate::names::EntityId;
 
 /// A message on its way to an actor of some node.
 #[derive(Clone, Debug)]
@@ -27,8 +30,8 @@ pub(crate) struct Request {
 pub(crate) enum Target {
     /// Any member of the group of this name.
     Group(Box<str>),
-    /// The one activation of an entity.
-    Entity { kind: Box<str>, id: Box<str> },
+    /// The one activation of the entity of this id.
+    Entity(EntityId),
 }
 
 /// The outcome of a request at the node that handled or rejected it.
@@ -64,7 +67,82 @@ pub(crate) enum Rejection {
     NotActive { error: String },
 }
 
+impl Response {
+    pub(crate) fn rejected(rejection: Rejection) -> Self {
+        Self {
+            outcome: Err(rejection),
+            wait: Duration::ZERO,
+        }
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Group(name) => write!(f, "the group `{name}`"),
+            Self::Entity(id) => write!(f, "the entity `{id}`"),
+        }
+    }
+}
+
+impl fmt::Display for Rejection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoSuchActor { .. } => f.write_str("the node has no such actor"),
+            Self::NoSuchMessage { .. } => f.write_str("the actor has no such message"),
+            Self::NotDecoded { error } => write!(f, "the message cannot be read there: {error}"),
+            Self::Busy { wait_ms: None } => f.write_str("as much waits there as may wait"),
+            Self::Busy { wait_ms: Some(ms) } => write!(f, "it would wait {ms} ms there"),
+            Self::Draining => f.write_str("the node takes nothing new"),
+            Self::Ended => f.write_str("the actor has ended"),
+            Self::Failed { error } => write!(f, "the handler failed: {error}"),
+            Self::Late => f.write_str("the deadline passed there"),
+            Self::Moved { node } => write!(f, "it is active at node {node}"),
+            Self::NotActive { error } => write!(f, "it could not be activated: {error}"),
+        }
+    }
+}
+
 impl Rejection {
+    /// Returns `true` if another member of the group may handle the request: this one surely did
+    /// not.
+    pub(crate) fn is_for_another(&self) -> bool {
+        matches!(
+            self,
+            Self::Busy { .. } | Self::Draining | Self::NoSuchActor { .. }
+        )
+    }
+
+    /// Returns `true` if the same request may be handled later, for no fault of its own.
+    pub(crate) fn is_passing(&self) -> bool {
+        match self {
+            Self::Busy { .. }
+            | Self::Draining
+            | Self::Ended
+            | Self::Late
+            | Self::Moved { .. }
+            | Self::NoSuchActor { .. }
+            | Self::NotActive { .. } => true,
+            Self::NoSuchMessage { .. } | Self::NotDecoded { .. } | Self::Failed { .. } => false,
+        }
+    }
+
+    /// Returns the reason in one word, as metrics have it.
+    pub(crate) fn label(&self) -> &'static str {
+        match self {
+            Self::NoSuchActor { .. } => "no_such_actor",
+            Self::NoSuchMessage { .. } => "no_such_message",
+            Self::NotDecoded { .. } => "not_decoded",
+            Self::Busy { .. } => "busy",
+            Self::Draining => "draining",
+            Self::Ended => "ended",
+            Self::Failed { .. } => "failed",
+            Self::Late => "late",
+            Self::Moved { .. } => "moved",
+            Self::NotActive { .. } => "not_active",
+        }
+    }
+
     pub(crate) fn busy(wait: Option<Duration>) -> Self {
         let wait_ms = wait.map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX));
         Self::Busy { wait_ms }
@@ -73,5 +151,13 @@ impl Rejection {
 
 /// A receiver of requests at this node: a member of a group, or the host of a kind of entity.
 pub(crate) trait Inbound: Send + Sync + 'static {
+    /// Handles a request, or rejects it. What keeps the order of messages happens at the first
+    /// poll.
     fn handle(self: Arc<Self>, request: Request) -> BoxFuture<'static, Response>;
+
+    /// Returns the time that a new request would wait.
+    fn wait(&self) -> Duration;
+
+    /// Returns `true` if it takes nothing new.
+    fn is_draining(&self) -> bool;
 }

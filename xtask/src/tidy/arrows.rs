@@ -46,8 +46,14 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     // Its tests use what it generates.
     ("greenroom-actor-macros", &["greenroom-actor"]),
-    ("greenroom-bus", &["greenroom-actor"]),
-    ("greenroom-cluster", &["greenroom-actor"]),
+    (
+        "greenroom-bus",
+        &["greenroom-actor", "greenroom-test-servers"],
+    ),
+    (
+        "greenroom-cluster",
+        &["greenroom-actor", "greenroom-test-servers"],
+    ),
     ("greenroom-load", &[]),
     (
         "greenroom-proxy",
@@ -90,6 +96,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         &["greenroom", "greenroom-actor", "greenroom-stage"],
     ),
     ("greenroom-renamed", &["greenroom", "greenroom-actor"]),
+    ("greenroom-test-servers", &[]),
     ("social", &["greenroom"]),
     ("xtask", &[]),
 ];

@@ -2,6 +2,7 @@
 
 mod handlers;
 mod references;
+mod remote;
 mod structs;
 
 use proc_macro2::TokenStream;
@@ -9,7 +10,7 @@ use quote::quote;
 use syn::Generics;
 
 use crate::block::Block;
-use crate::message::Message;
+use crate::message::{Kind, Message};
 use crate::message_generics;
 
 pub(crate) fn all(block: &Block) -> TokenStream {
@@ -19,8 +20,9 @@ pub(crate) fn all(block: &Block) -> TokenStream {
         let handler = handlers::one(block, message);
         quote!(#item #handler)
     });
-    let references = references::all(block);
-    quote!(#methods #(#messages)* #references)
+    let references = references::of_actor(block);
+    let remote = block.remote.iter().map(|remote| remote::all(block, remote));
+    quote!(#methods #(#messages)* #references #(#remote)*)
 }
 
 fn generics(block: &Block, message: &Message) -> Generics {
@@ -33,6 +35,15 @@ fn message_type(block: &Block, message: &Message) -> TokenStream {
     let generics = generics(block, message);
     let (_, arguments, _) = generics.split_for_impl();
     quote!(#name #arguments)
+}
+
+/// Returns the name of the type in `marker` that stands for the kind of handler.
+fn marker(message: &Message) -> TokenStream {
+    match message.kind {
+        Kind::Async => quote!(Async),
+        Kind::Reply => quote!(Reply),
+        Kind::Sync => quote!(Sync),
+    }
 }
 
 /// Returns the conditions under which the message exists.

@@ -3,7 +3,7 @@
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
 
-use super::{conditions, generics};
+use super::{conditions, generics, remote};
 use crate::argument::Field;
 use crate::attributes::docs_or;
 use crate::block::Block;
@@ -18,6 +18,10 @@ pub(super) fn one(block: &Block, message: &Message) -> TokenStream {
     );
     let (derives, visibility, name) = (&message.derives, &message.visibility, &message.name);
     let derives = (!derives.is_empty()).then(|| quote!(#[derive(#(#derives),*)]));
+    let codec = block
+        .remote
+        .as_ref()
+        .map(|remote| remote::derives(remote, message));
     let fields: Vec<_> = message
         .fields()
         .map(|argument| field(argument, message, &handled_by))
@@ -29,12 +33,23 @@ pub(super) fn one(block: &Block, message: &Message) -> TokenStream {
     } else {
         quote!(#generics #bounds { #(#fields),* })
     };
-    quote_spanned!(message.place()=> #conditions #(#docs)* #derives #visibility struct #name #body)
+    quote_spanned! { message.place()=>
+        #conditions
+        #(#docs)*
+        #derives
+        #codec
+        #visibility struct #name #body
+    }
 }
 
 fn field(argument: &Field, message: &Message, handled_by: &str) -> TokenStream {
-    let Field { name, ty, docs } = argument;
+    let Field {
+        name,
+        ty,
+        docs,
+        serde,
+    } = argument;
     let docs = docs_or(docs, &format!("The argument `{name}` of {handled_by}."));
     let visibility = &message.visibility;
-    quote_spanned!(message.place()=> #(#docs)* #visibility #name: #ty)
+    quote_spanned!(message.place()=> #(#docs)* #(#serde)* #visibility #name: #ty)
 }

@@ -6,11 +6,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use greenroom_bus::{Bus, QueueSettings, RedisSettings, Subscription};
+use greenroom_test_servers::Certificates;
 use redis::cluster_routing::Slot;
 
 use crate::gaps::{check_numbers, publish_numbers, receive_until};
 use crate::ports::free_port;
-use crate::server::{Certificates, Server};
+use crate::server::Server;
 use crate::{failure, gap, impatient, publish, publish_at_last, subscribe, text, until, within};
 
 const LOGIN: &str = ":secret@";

@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 
 use greenroom_bus::{Bus, RedisSettings};
-use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
+use greenroom_test_servers::Certificates;
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
@@ -256,45 +256,4 @@ fn sentinel_config(directory: &Path, master: u16, password: &str) -> PathBuf {
     );
     fs::write(&file, text).expect("there is room");
     file
-}
-
-/// An authority, and the certificates that it has signed: a server at `localhost`, and a client.
-/// All as PEM.
-pub(crate) struct Certificates {
-    pub(crate) authority: String,
-    pub(crate) server: String,
-    pub(crate) server_key: String,
-    pub(crate) client: String,
-    pub(crate) client_key: String,
-}
-
-impl Certificates {
-    pub(crate) fn new() -> Self {
-        let mut params = CertificateParams::default();
-        // A name that differs from the others': a certificate with its issuer's name counts as
-        // self-signed.
-        params
-            .distinguished_name
-            .push(DnType::CommonName, "authority");
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        let key = KeyPair::generate().expect("a key");
-        let authority = params.self_signed(&key).expect("it signs itself").pem();
-        let issuer = Issuer::new(params, key);
-        let signed = |names: &[&str]| {
-            let names: Vec<_> = names.iter().map(ToString::to_string).collect();
-            let key = KeyPair::generate().expect("a key");
-            let params = CertificateParams::new(names).expect("names of hosts");
-            let certificate = params.signed_by(&key, &issuer).expect("it is signed");
-            (certificate.pem(), key.serialize_pem())
-        };
-        let (server, server_key) = signed(&["localhost"]);
-        let (client, client_key) = signed(&["client"]);
-        Self {
-            authority,
-            server,
-            server_key,
-            client,
-            client_key,
-        }
-    }
 }

@@ -4,8 +4,9 @@ use std::io;
 use std::sync::{Mutex, PoisonError};
 
 use greenroom_bus::{Bus, RedisSettings};
+use greenroom_test_servers::Certificates;
 
-use crate::server::{Certificates, Server};
+use crate::server::Server;
 use crate::{failure, gap, impatient, publish, publish_at_last, subscribe, text, within};
 
 /// The lines of this process' log with a password, of which there must be none, and those about a

@@ -4,7 +4,31 @@ use super::Handlers;
 
 /// An actor whose messages other processes may send.
 ///
-/// `#[messages(remote = "mailer.v1")]` implements it, and [`RemoteMessage`] for each message.
+/// [`#[messages(remote = "counter.v1")]`](greenroom_actor::messages) implements it, and
+/// [`RemoteMessage`] for each message:
+///
+/// ```
+/// use greenroom_actor::{Actor, messages};
+/// use greenroom_cluster::Remote;
+///
+/// struct Counter(u64);
+/// impl Actor for Counter {}
+///
+/// #[messages(remote = "counter.v1")]
+/// impl Counter {
+///     #[message]
+///     fn add(&mut self, amount: u64) -> u64 {
+///         self.0 += amount;
+///         self.0
+///     }
+/// }
+///
+/// async fn add_three(counter: &Remote<Counter>) -> Result<u64, Box<dyn std::error::Error>> {
+///     Ok(counter.add(3).ask().await?)
+/// }
+/// ```
+///
+/// The same written out, without the methods of [`Remote`](crate::Remote):
 ///
 /// ```
 /// # mod user {

@@ -12,6 +12,9 @@ use super::{RemoteActor, RemoteMessage};
 use crate::codec;
 use crate::wire::Rejection;
 
+#[cfg(test)]
+mod tests;
+
 /// The messages that other processes may send to an actor, by name.
 pub struct Handlers<A: RemoteActor>(BTreeMap<&'static str, Handle<A>>);
 

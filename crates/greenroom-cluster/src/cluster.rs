@@ -1,0 +1,200 @@
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use greenroom_actor::{ActorRef, Recipient};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep, timeout};
+
+use crate::core::Core;
+use crate::directory::PublishError;
+use crate::group::{Publication, PublishSettings};
+use crate::names::{NameError, check_kind, check_token};
+use crate::nats::{ConnectError, Nats};
+use crate::node::{MemberEvent, MemberEvents, NodeId, follow};
+use crate::remote::{Remote, RemoteActor};
+use crate::settings::{ClusterSettings, Limits};
+use crate::status::ClusterStatus;
+use crate::wire::Target;
+
+/// The time that the others have to hear that this node drains.
+const GOODBYE: Duration = Duration::from_millis(200);
+
+/// A node of a cluster; cheap to clone. When the last clone is dropped the node leaves without a
+/// word, and is missed when its lease ends: [`drain`](Self::drain) says goodbye.
+#[derive(Clone)]
+pub struct Cluster(Arc<Handle>);
+
+struct Handle {
+    core: Arc<Core>,
+    /// The record's renewal, the watch of the others, the subscription of this node.
+    _tasks: JoinSet<()>,
+}
+
+impl Cluster {
+    /// Creates a cluster of this process alone: everything runs here, through the same API.
+    /// Messages are encoded as they would be. Durable ones and states last as long as the process.
+    ///
+    /// # Panics
+    ///
+    /// Outside of a tokio runtime, when something is published.
+    #[must_use]
+    pub fn local() -> Self {
+        let core = Core::new(Limits::default(), None);
+        Self(Arc::new(Handle {
+            core: Arc::new(core),
+            _tasks: JoinSet::new(),
+        }))
+    }
+
+    /// Joins the cluster of these servers.
+    ///
+    /// # Errors
+    ///
+    /// The reason, within [`connect_timeout`](ClusterSettings::connect_timeout) for each step. A
+    /// connection that is lost later is made again for ever; meanwhile asks fail as late or lost.
+    pub async fn connect(settings: ClusterSettings) -> Result<Self, ConnectError> {
+        let nats = Nats::connect(&settings).await?;
+        let core = Arc::new(Core::new(settings.limits, Some(nats)));
+        let mut tasks = JoinSet::new();
+        join(&core, &mut tasks).await?;
+        Ok(Self(Arc::new(Handle {
+            core,
+            _tasks: tasks,
+        })))
+    }
+
+    /// Makes an actor a member of a group, with the default settings.
+    ///
+    /// # Errors
+    ///
+    /// See [`PublishError`].
+    ///
+    /// # Panics
+    ///
+    /// Outside of a tokio runtime.
+    pub fn publish<A: RemoteActor>(
+        &self,
+        group: &str,
+        actor: &ActorRef<A>,
+    ) -> Result<Publication, PublishError> {
+        self.publish_with(group, actor, PublishSettings::default())
+    }
+
+    /// Makes an actor a member of a group.
+    ///
+    /// # Errors
+    ///
+    /// See [`PublishError`].
+    ///
+    /// # Panics
+    ///
+    /// Outside of a tokio runtime.
+    pub fn publish_with<A: RemoteActor>(
+        &self,
+        group: &str,
+        actor: &ActorRef<A>,
+        settings: PublishSettings,
+    ) -> Result<Publication, PublishError> {
+        Publication::new(self.core(), group, actor, settings)
+    }
+
+    /// Returns a reference to any member of a group. There need not be one yet.
+    ///
+    /// # Errors
+    ///
+    /// The name cannot be used.
+    pub fn actor<A: RemoteActor>(&self, group: &str) -> Result<Remote<A>, NameError> {
+        check_token("the group", group)?;
+        check_kind(A::NAME)?;
+        Ok(Remote::new(self.clone(), Target::Group(group.into())))
+    }
+
+    /// Tells an actor of the members of a group that are there, and from now on of each that joins,
+    /// leaves or is lost. A member may be told of twice. Returns `false` if there are already 1,024
+    /// that are told.
+    pub fn watch<A: RemoteActor>(&self, group: &str, recipient: Recipient<MemberEvent>) -> bool {
+        let members = MemberEvents(group, A::NAME);
+        self.core().table.watch(members, recipient)
+    }
+
+    /// Waits until a member of the group is known here, other than those that are lost.
+    pub async fn member_known<A: RemoteActor>(&self, group: &str) {
+        let core = self.core();
+        if core.nats().is_none() {
+            return;
+        }
+        let mut changes = core.table.changes();
+        let is_known = || core.table.pick_member(group, A::NAME, &[]).is_some();
+        // The sender is in `core`, so the wait cannot fail.
+        let _ = changes.wait_for(|_| is_known()).await;
+    }
+
+    /// Returns the identity of this node.
+    #[must_use]
+    pub fn node(&self) -> &NodeId {
+        self.core().me()
+    }
+
+    /// Returns the state of the cluster, as this node sees it.
+    #[must_use]
+    pub fn status(&self) -> ClusterStatus {
+        ClusterStatus::of(self.core())
+    }
+
+    /// Takes nothing new from other nodes, tells them so, and waits until the connection has sent
+    /// what there is to send; at most this long. Publications are to be
+    /// [left](Publication::leave) first, as they know what is under way.
+    pub async fn drain(&self, within: Duration) {
+        let core = self.core();
+        core.is_draining.store(true, Ordering::Relaxed);
+        let Some(nats) = core.nats() else { return };
+        let deadline = Instant::now() + within;
+        let left = || deadline.saturating_duration_since(Instant::now());
+        let _ = timeout(left(), core.announced()).await;
+        sleep(GOODBYE.min(left())).await;
+        core.membership.remove(&nats.stores.nodes).await;
+        let _ = timeout(left(), nats.client.flush()).await;
+    }
+
+    pub(crate) fn core(&self) -> &Arc<Core> {
+        &self.0.core
+    }
+}
+
+/// Makes this node known, and begins to take requests.
+async fn join(core: &Arc<Core>, tasks: &mut JoinSet<()>) -> Result<(), ConnectError> {
+    let Some(nats) = core.nats() else {
+        return Ok(());
+    };
+    let subject = nats.subjects.all_of_node(core.me());
+    let subscriber = nats.client.subscribe(subject).await?;
+    tasks.spawn(Nats::serve(Arc::downgrade(core), subscriber));
+    let (bucket, membership) = (nats.stores.nodes.clone(), Arc::clone(&core.membership));
+    let written = membership.write(&bucket, &core.record()).await;
+    written.map_err(|error| ConnectError::Join(error.to_string()))?;
+    let (table, lease) = (Arc::clone(&core.table), core.limits.lease);
+    tasks.spawn(follow(bucket.clone(), table, lease));
+    let (weak, announced) = (Arc::downgrade(core), core.announced.clone());
+    let name = core.limits.node_name.clone();
+    tasks.spawn(membership.keep(
+        bucket,
+        move || {
+            let core = weak.upgrade();
+            core.map_or_else(Default::default, |core| core.record())
+        },
+        announced,
+    ));
+    tracing::info!(target: "greenroom::cluster", node = %core.me(), name, "joined the cluster");
+    Ok(())
+}
+
+impl fmt::Debug for Cluster {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cluster")
+            .field("node", self.node())
+            .field("is_local", &self.core().nats().is_none())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,344 @@
+//! State shared by the handles of a cluster at one node, and the way of a request to its receiver.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use async_nats::Subject;
+use bytes::Bytes;
+use smallvec::SmallVec;
+use tokio::sync::watch;
+use tokio::time::{Instant, timeout_at};
+
+use crate::deliver::{self, Delivery};
+use crate::directory::Directory;
+use crate::meters::Meters;
+use crate::nats::{Nats, SendFailure};
+use crate::node::{Membership, NodeId, Record, Table};
+use crate::remote::RemoteError;
+use crate::settings::Limits;
+use crate::wire::{Rejection, Request, Response, Target};
+
+/// The members of a group that one request tries.
+const TRIES_MAX: usize = 3;
+/// The part of the encoded size that headers may have.
+const HEADERS_BYTES_MAX: usize = 2_048;
+
+pub(crate) struct Core {
+    pub(crate) limits: Limits,
+    pub(crate) table: Arc<Table>,
+    pub(crate) directory: Directory,
+    pub(crate) membership: Arc<Membership>,
+    pub(crate) meters: Meters,
+    pub(crate) announced: watch::Sender<u64>,
+    pub(crate) is_draining: AtomicBool,
+    /// Durable messages that wait or are under way in a process alone.
+    pub(crate) local_durable: AtomicU64,
+    /// `None` within a process alone.
+    pub(crate) nats: Option<Nats>,
+}
+
+/// The outcome of one try at one node.
+pub(crate) type Tried = Result<Response, SendFailure>;
+
+impl Core {
+    pub(crate) fn new(limits: Limits, nats: Option<Nats>) -> Self {
+        let membership = Membership::new(NodeId::random(), limits.lease);
+        Self {
+            table: Arc::new(Table::new(limits.asks_per_node_max)),
+            directory: Directory::default(),
+            membership: Arc::new(membership),
+            meters: Meters::new(),
+            announced: watch::Sender::new(0),
+            is_draining: AtomicBool::new(false),
+            local_durable: AtomicU64::new(0),
+            limits,
+            nats,
+        }
+    }
+
+    pub(crate) fn nats(&self) -> Option<&Nats> {
+        self.nats.as_ref()
+    }
+
+    pub(crate) fn me(&self) -> &NodeId {
+        &self.membership.me
+    }
+
+    /// Returns this node's record as it is now.
+    pub(crate) fn record(&self) -> Record {
+        let is_draining = self.is_draining.load(Ordering::Relaxed);
+        self.directory.record(&self.limits.node_name, is_draining)
+    }
+
+    /// Waits until the record was written once more than now.
+    pub(crate) async fn announced(&self) {
+        if self.nats.is_none() {
+            return;
+        }
+        let mut announced = self.announced.subscribe();
+        let before = *announced.borrow_and_update();
+        self.membership.change();
+        // The sender is in `self`, so the wait cannot fail.
+        let _ = announced.wait_for(|count| *count > before).await;
+    }
+
+    pub(crate) fn message_bytes_max(&self) -> usize {
+        let ours = self.limits.message_bytes_max;
+        let server = self.nats().map(|nats| nats.client.max_payload());
+        server.map_or(ours, |server| {
+            ours.min(server.saturating_sub(HEADERS_BYTES_MAX))
+        })
+    }
+
+    pub(crate) fn check_size(&self, message: &str, bytes: usize) -> Result<(), RemoteError> {
+        let bytes_max = self.message_bytes_max();
+        if bytes <= bytes_max {
+            return Ok(());
+        }
+        Err(RemoteError::TooLarge {
+            message: message.to_owned(),
+            bytes,
+            bytes_max,
+        })
+    }
+
+    pub(crate) async fn ask(&self, request: Request) -> Result<Bytes, RemoteError> {
+        self.meters.asked();
+        let reply = match &request.target {
+            Target::Group(_) => self.ask_group(request).await,
+            Target::Entity(_) => Err(no_such(&request, Vec::new())),
+        };
+        reply.inspect_err(|error| self.meters.failed(error.label()))
+    }
+
+    /// Asks one member after the other, as long as each surely did not handle the request.
+    async fn ask_group(&self, mut request: Request) -> Result<Bytes, RemoteError> {
+        let after = request.timeout.unwrap_or_default();
+        let deadline = Instant::now() + after;
+        let mut tried = SmallVec::<[NodeId; TRIES_MAX]>::new();
+        loop {
+            let node = self.member(&request, &tried);
+            request.timeout = Some(deadline.saturating_duration_since(Instant::now()));
+            let response = match &node {
+                Some(node) => self.send(node, &request).await,
+                None => self.send_to_any(&request).await,
+            };
+            let is_last = node.is_none() || tried.len() + 1 == TRIES_MAX;
+            let error = match self.outcome(&request, response, node.as_ref(), after) {
+                Ok(reply) => return Ok(reply),
+                Err((error, true)) if !is_last => error,
+                Err((error, _)) => return Err(error),
+            };
+            tried.extend(node);
+            if self.member(&request, &tried).is_none() {
+                return Err(error);
+            }
+            self.meters.elsewhere.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Picks a member: of this node's own table, or of itself if it is alone.
+    fn member(&self, request: &Request, tried: &[NodeId]) -> Option<NodeId> {
+        let Target::Group(group) = &request.target else {
+            return None;
+        };
+        if self.nats.is_none() {
+            return (!tried.contains(self.me())).then(|| self.me().clone());
+        }
+        self.table.pick_member(group, &request.actor, tried)
+    }
+
+    /// Sends a request to a node, and waits for the response as long as the request's time-out and
+    /// the node's life last.
+    pub(crate) async fn send(&self, node: &NodeId, request: &Request) -> Tried {
+        let timeout = request.timeout.unwrap_or_default();
+        let Some(pending) = self.table.ask(node) else {
+            return Err(SendFailure::TooMany);
+        };
+        if node == self.me() {
+            let handled = self.directory.handle(request.clone());
+            let handled = timeout_at(Instant::now() + timeout, handled).await;
+            return handled.map_err(|_| SendFailure::Late);
+        }
+        let Some(nats) = self.nats() else {
+            return Err(SendFailure::NoResponders);
+        };
+        let asked = nats.ask(nats.subject_of(node, request), request, timeout);
+        let response = if self.table.has(node) {
+            tokio::select! {
+                response = asked => response,
+                () = self.table.gone(node) => {
+                    Err(SendFailure::Lost(format!("node {node} is gone")))
+                }
+            }
+        } else {
+            asked.await
+        };
+        if let (Ok(response), Target::Group(group)) = (&response, &request.target) {
+            pending.report(group, response.wait);
+        }
+        response
+    }
+
+    /// Sends a request for a group of which no member is known to whichever there is.
+    async fn send_to_any(&self, request: &Request) -> Tried {
+        let Some(nats) = self.nats() else {
+            return Err(SendFailure::NoResponders);
+        };
+        let timeout = request.timeout.unwrap_or_default();
+        nats.ask(nats.subjects.of_group(request), request, timeout)
+            .await
+    }
+
+    /// Returns the reply, or the error and whether another member may be asked.
+    fn outcome(
+        &self,
+        request: &Request,
+        tried: Tried,
+        node: Option<&NodeId>,
+        after: Duration,
+    ) -> Result<Bytes, (RemoteError, bool)> {
+        match tried {
+            Ok(response) => response.outcome.map_err(|rejection| {
+                let is_for_another = rejection.is_for_another();
+                let error = self.rejected(request, rejection, after);
+                (error, is_for_another)
+            }),
+            Err(SendFailure::NoResponders) => {
+                // It was not there any more, or not yet: nobody had the request.
+                Err((no_such(request, self.offered(&request.target)), true))
+            }
+            Err(failure) => {
+                let is_for_another = matches!(failure, SendFailure::TooMany);
+                Err((failed(request, failure, node, after), is_for_another))
+            }
+        }
+    }
+
+    fn offered(&self, target: &Target) -> Vec<String> {
+        match target {
+            Target::Group(group) => self.table.offered(group),
+            Target::Entity(_) => Vec::new(),
+        }
+    }
+
+    /// Returns the error of a request that a node rejected.
+    pub(crate) fn rejected(
+        &self,
+        request: &Request,
+        rejection: Rejection,
+        after: Duration,
+    ) -> RemoteError {
+        let (receiver, message) = (request.target.to_string(), request.message.to_string());
+        match rejection {
+            Rejection::NoSuchActor { offered } => no_such(request, offered),
+            Rejection::NoSuchMessage { known } => RemoteError::NoSuchMessage {
+                receiver,
+                actor: request.actor.to_string(),
+                message,
+                known,
+            },
+            Rejection::Late => RemoteError::Late {
+                receiver,
+                message,
+                after,
+            },
+            Rejection::Ended => RemoteError::Lost {
+                receiver,
+                message,
+                reason: "the actor has ended".to_owned(),
+                node: None,
+            },
+            Rejection::Failed { error } => RemoteError::Failed {
+                receiver,
+                message,
+                reason: error,
+            },
+            Rejection::Busy { wait_ms } => RemoteError::Refused {
+                receiver,
+                message,
+                retry_after: wait_ms.map(Duration::from_millis),
+                reason: Rejection::Busy { wait_ms }.to_string(),
+            },
+            rejection => RemoteError::Refused {
+                receiver,
+                message,
+                reason: rejection.to_string(),
+                retry_after: None,
+            },
+        }
+    }
+
+    pub(crate) async fn tell(&self, request: Request) -> Result<(), RemoteError> {
+        self.meters.told();
+        let Some(node) = self.member(&request, &[]) else {
+            return Err(no_such(&request, self.offered(&request.target)));
+        };
+        if node == *self.me() {
+            let response = self.directory.handle(request.clone()).await;
+            let told = response.outcome.map(|_| ());
+            return told.map_err(|rejection| self.rejected(&request, rejection, Duration::ZERO));
+        }
+        let Some(nats) = self.nats() else {
+            return Err(no_such(&request, Vec::new()));
+        };
+        let subject: Subject = nats.subject_of(&node, &request);
+        nats.tell(subject, &request).await.map_err(|error| {
+            let failure = SendFailure::Lost(error.to_string());
+            failed(&request, failure, Some(&node), Duration::ZERO)
+        })
+    }
+
+    /// Handles a durable message of a process alone.
+    pub(crate) async fn handle_durable(&self, request: Request) -> Response {
+        self.directory.handle(request).await
+    }
+
+    pub(crate) async fn deliver(
+        self: &Arc<Self>,
+        request: Request,
+        timeout: Duration,
+    ) -> Result<Delivery, RemoteError> {
+        deliver::deliver(self, request, timeout).await
+    }
+}
+
+/// Returns the error of a request that nobody takes.
+pub(crate) fn no_such(request: &Request, offered: Vec<String>) -> RemoteError {
+    RemoteError::NoSuch {
+        receiver: request.target.to_string(),
+        actor: request.actor.to_string(),
+        offered,
+    }
+}
+
+/// Returns the error of a request that had no response.
+pub(crate) fn failed(
+    request: &Request,
+    failure: SendFailure,
+    node: Option<&NodeId>,
+    after: Duration,
+) -> RemoteError {
+    let (receiver, message) = (request.target.to_string(), request.message.to_string());
+    match failure {
+        SendFailure::NoResponders => no_such(request, Vec::new()),
+        SendFailure::TooMany => RemoteError::Refused {
+            receiver,
+            message,
+            reason: "as many asks of this node are under way there as may be".to_owned(),
+            retry_after: None,
+        },
+        SendFailure::Late => RemoteError::Late {
+            receiver,
+            message,
+            after,
+        },
+        SendFailure::Lost(reason) => RemoteError::Lost {
+            receiver,
+            message,
+            reason,
+            node: node.cloned(),
+        },
+    }
+}

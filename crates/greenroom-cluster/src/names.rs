@@ -1,0 +1,187 @@
+//! Names of groups, kinds of actors, messages and entities.
+
+use std::fmt;
+
+use thiserror::Error;
+
+/// The longest name of a group, a kind of actor, or a message, in bytes.
+pub const NAME_BYTES_MAX: usize = 64;
+/// The longest id of an entity, in bytes.
+pub const ENTITY_ID_BYTES_MAX: usize = 256;
+
+/// A name that cannot be used.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error("{what} `{name}` cannot be used: {allowed}")]
+pub struct NameError {
+    what: &'static str,
+    name: String,
+    allowed: &'static str,
+}
+
+const ONE_TOKEN: &str = "1 to 64 bytes of `a-z`, `A-Z`, `0-9`, `-` and `_` are allowed";
+const TOKENS: &str =
+    "1 to 64 bytes of `a-z`, `A-Z`, `0-9`, `-`, `_`, and `.` between them are allowed";
+
+/// Checks a name that is one token of a subject.
+pub(crate) fn check_token(what: &'static str, name: &str) -> Result<(), NameError> {
+    check(what, name, is_token(name), ONE_TOKEN)
+}
+
+/// Checks the name of a kind of actor, such as `mailer.v1`.
+pub(crate) fn check_kind(name: &str) -> Result<(), NameError> {
+    let is_valid = name.split('.').all(is_token);
+    check("the kind of actor", name, is_valid, TOKENS)
+}
+
+fn check(
+    what: &'static str,
+    name: &str,
+    is_valid: bool,
+    allowed: &'static str,
+) -> Result<(), NameError> {
+    if is_valid && name.len() <= NAME_BYTES_MAX {
+        return Ok(());
+    }
+    let name = name.chars().take(NAME_BYTES_MAX).collect();
+    Err(NameError {
+        what,
+        name,
+        allowed,
+    })
+}
+
+fn is_token(name: &str) -> bool {
+    !name.is_empty() && name.bytes().all(is_plain)
+}
+
+fn is_plain(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_'
+}
+
+/// The id of an entity among those of its kind: 1 to 256 bytes of UTF-8.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct EntityId(Box<str>);
+
+impl EntityId {
+    /// Creates the id.
+    ///
+    /// # Errors
+    /// The text is empty, or longer than [`ENTITY_ID_BYTES_MAX`].
+    pub fn new(id: impl Into<Box<str>>) -> Result<Self, NameError> {
+        let id = id.into();
+        let is_valid = (1..=ENTITY_ID_BYTES_MAX).contains(&id.len());
+        if is_valid {
+            return Ok(Self(id));
+        }
+        Err(NameError {
+            what: "the id of an entity",
+            name: id.chars().take(NAME_BYTES_MAX).collect(),
+            allowed: "1 to 256 bytes are allowed",
+        })
+    }
+
+    /// Returns the id as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Returns the id as it stands in keys and headers: itself, if it has only plain characters,
+    /// or else `=` and its bytes as hexadecimal digits.
+    pub(crate) fn encoded(&self) -> String {
+        if self.0.bytes().all(is_plain) {
+            return self.0.to_string();
+        }
+        let mut encoded = String::with_capacity(1 + 2 * self.0.len());
+        encoded.push('=');
+        for byte in self.0.bytes() {
+            use fmt::Write as _;
+            let _ = write!(encoded, "{byte:02x}");
+        }
+        encoded
+    }
+
+    /// Reads what [`encoded`](Self::encoded) returned. `None` for anything else.
+    pub(crate) fn decoded(text: &str) -> Option<Self> {
+        let Some(digits) = text.strip_prefix('=') else {
+            return Self::new(text).ok().filter(|id| id.encoded() == text);
+        };
+        let digits = digits.as_bytes().chunks(2).map(|pair| {
+            let pair = std::str::from_utf8(pair).ok()?;
+            u8::from_str_radix(pair, 16).ok()
+        });
+        let bytes = digits.collect::<Option<Vec<u8>>>()?;
+        let id = Self::new(String::from_utf8(bytes).ok()?).ok()?;
+        (id.encoded() == text).then_some(id)
+    }
+}
+
+impl fmt::Debug for EntityId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0, f)
+    }
+}
+
+impl fmt::Display for EntityId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl From<u64> for EntityId {
+    fn from(id: u64) -> Self {
+        Self(id.to_string().into())
+    }
+}
+
+impl TryFrom<&str> for EntityId {
+    type Error = NameError;
+
+    fn try_from(id: &str) -> Result<Self, NameError> {
+        Self::new(id)
+    }
+}
+
+impl TryFrom<String> for EntityId {
+    type Error = NameError;
+
+    fn try_from(id: String) -> Result<Self, NameError> {
+        Self::new(id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_tokens_of_subjects() {
+        assert!(check_token("the group", "mailer-2_x").is_ok());
+        assert!(check_kind("mailer.v1").is_ok());
+        for bad in ["", "a b", "a.b", "a*", ">", "ä", &"x".repeat(65)] {
+            assert!(check_token("the group", bad).is_err(), "{bad}");
+        }
+        for bad in ["", ".v1", "mailer.", "mailer..v1", "mailer.*"] {
+            assert!(check_kind(bad).is_err(), "{bad}");
+        }
+        let error = check_token("the group", "a b").unwrap_err().to_string();
+        assert!(
+            error.starts_with("the group `a b` cannot be used"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn an_id_of_any_text_is_encoded_and_read_back() {
+        for id in ["42", "a-b_C", "ada@example.org", "=", "=3d", "ä ö\n", "."] {
+            let id = EntityId::new(id).expect("it is short");
+            assert_eq!(EntityId::decoded(&id.encoded()), Some(id));
+        }
+        assert_eq!(EntityId::new("42").expect("short").encoded(), "42");
+        for bad in ["", "a.b", "=", "=3", "=zz", "=3432", "=ff"] {
+            assert_eq!(EntityId::decoded(bad), None, "{bad}");
+        }
+        assert!(EntityId::new("").is_err());
+        assert!(EntityId::new("x".repeat(257)).is_err());
+    }
+}

@@ -1,0 +1,125 @@
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_nats::jetstream::{context, kv};
+use thiserror::Error;
+use tokio::sync::Semaphore;
+use tokio::time::{Instant, sleep, timeout};
+
+use super::{INBOUND_MAX, Nats, Stores, Subjects};
+use crate::settings::{ClusterSettings, SettingsError};
+
+/// Commands that wait for the connection; senders wait beyond them.
+const COMMANDS_MAX: usize = 2_048;
+/// Messages of one subscription that wait for this node. What comes beyond them is lost, and its
+/// asker's deadline passes.
+const SUBSCRIPTION_MAX: usize = 16_384;
+
+/// The reason for which a node did not join a cluster.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ConnectError {
+    /// The settings cannot work.
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
+    /// A file of the settings cannot be read.
+    #[error("the credentials cannot be read: {0}")]
+    Credentials(io::Error),
+    /// No server took the connection.
+    #[error("NATS cannot be reached: {0}")]
+    Nats(#[from] async_nats::ConnectError),
+    /// The server has no JetStream, which holds the nodes, leases, states and durable messages.
+    #[error("the server at {server} has no JetStream: start it with `-js`")]
+    NoJetStream {
+        /// Its address.
+        server: String,
+    },
+    /// A stream could not be opened or made.
+    #[error("a stream of the cluster cannot be made: {0}")]
+    Stream(#[from] context::CreateStreamError),
+    /// A bucket could not be opened or made.
+    #[error("the bucket `{bucket}` cannot be made: {error}")]
+    Bucket {
+        /// Its name.
+        bucket: String,
+        /// The reason.
+        error: context::CreateKeyValueError,
+    },
+    /// This node's record could not be written.
+    #[error("this node cannot say that it is there: {0}")]
+    Join(String),
+    /// It took longer than it may.
+    #[error("the cluster did not respond within {}", humantime::format_duration(*after))]
+    Late {
+        /// The time-out ([`ClusterSettings::connect_timeout`]).
+        after: Duration,
+    },
+    /// A subscription was not made.
+    #[error("this node cannot subscribe: {0}")]
+    Subscribe(#[from] async_nats::SubscribeError),
+}
+
+impl From<kv::PutError> for ConnectError {
+    fn from(error: kv::PutError) -> Self {
+        Self::Join(error.to_string())
+    }
+}
+
+impl Nats {
+    pub(crate) async fn connect(settings: &ClusterSettings) -> Result<Self, ConnectError> {
+        settings.check()?;
+        let limits = &settings.limits;
+        let options = settings
+            .options()
+            .await
+            .map_err(ConnectError::Credentials)?;
+        let client = options
+            .client_capacity(COMMANDS_MAX)
+            .subscription_capacity(SUBSCRIPTION_MAX)
+            .custom_inbox_prefix(format!("_INBOX.{}", limits.prefix))
+            .event_callback(|event| async move {
+                tracing::info!(target: "greenroom::cluster", %event, "NATS");
+            })
+            .connect(&settings.servers)
+            .await?;
+        let info = client.server_info();
+        if !info.jetstream {
+            let server = format!("{}:{}", info.host, info.port);
+            return Err(ConnectError::NoJetStream { server });
+        }
+        let subjects = Subjects::new(&limits.prefix);
+        let stores = open(&client, &subjects, settings).await?;
+        Ok(Self {
+            client,
+            subjects,
+            stores,
+            inbound: Arc::new(Semaphore::new(INBOUND_MAX)),
+        })
+    }
+}
+
+/// Opens the stores, again and again until the time is over: a cluster of servers that has just
+/// started has no leader yet.
+async fn open(
+    client: &async_nats::Client,
+    subjects: &Subjects,
+    settings: &ClusterSettings,
+) -> Result<Stores, ConnectError> {
+    let limits = &settings.limits;
+    let after = limits.connect_timeout;
+    let deadline = Instant::now() + after;
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let opened = timeout(left, Stores::open(client, subjects, limits)).await;
+        match opened {
+            Ok(Ok(stores)) => return Ok(stores),
+            Ok(Err(error)) if deadline.elapsed() > Duration::ZERO => return Err(error),
+            Ok(Err(error)) => {
+                tracing::debug!(target: "greenroom::cluster", %error, "not yet");
+                sleep(Duration::from_millis(100)).await;
+            }
+            Err(_) => return Err(ConnectError::Late { after }),
+        }
+    }
+}

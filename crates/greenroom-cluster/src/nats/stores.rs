@@ -1,0 +1,98 @@
+//! The buckets and streams of a cluster, made by the first node that connects.
+
+use std::time::Duration;
+
+use async_nats::Client;
+use async_nats::jetstream::{self, Context, kv, stream};
+
+use super::Subjects;
+use super::connect::ConnectError;
+use crate::settings::Limits;
+
+/// The time within which a durable message of the same id is not taken again.
+const DUPLICATE_WINDOW: Duration = Duration::from_secs(120);
+/// Dead letters beyond this many bytes push out the oldest.
+const DEAD_BYTES_MAX: i64 = 64 << 20;
+
+pub(crate) struct Stores {
+    pub(crate) jetstream: Context,
+    /// The records of the nodes that live.
+    pub(crate) nodes: kv::Store,
+    /// The owners of entities.
+    pub(crate) leases: kv::Store,
+    /// The states of entities.
+    pub(crate) states: kv::Store,
+    /// Durable messages.
+    pub(crate) durable: stream::Stream,
+}
+
+impl Stores {
+    pub(super) async fn open(
+        client: &Client,
+        subjects: &Subjects,
+        limits: &Limits,
+    ) -> Result<Self, ConnectError> {
+        let jetstream = jetstream::new(client.clone());
+        let prefix = &limits.prefix;
+        let is_cluster = client.server_info().cluster.is_some();
+        let replicas = limits.replicas.unwrap_or(if is_cluster { 3 } else { 1 });
+        let bucket = |name: &str, description: &str, max_age| kv::Config {
+            bucket: format!("{prefix}_{name}"),
+            description: description.to_owned(),
+            max_age,
+            num_replicas: replicas,
+            ..Default::default()
+        };
+        let nodes = bucket("nodes", "Nodes that live", limits.lease);
+        let nodes = kv::Config {
+            // A node that lives writes again: there is nothing to keep over a restart of servers.
+            storage: stream::StorageType::Memory,
+            ..nodes
+        };
+        let leases = bucket("leases", "The node of each active entity", Duration::ZERO);
+        let states = bucket("states", "The states of entities", Duration::ZERO);
+        let durable = stream::Config {
+            name: format!("{prefix}_durable"),
+            description: Some("Messages until they are handled".to_owned()),
+            subjects: vec![subjects.all_durable()],
+            retention: stream::RetentionPolicy::WorkQueue,
+            discard: stream::DiscardPolicy::New,
+            max_bytes: limits.durable_bytes_max,
+            max_age: limits.durable_age_max,
+            duplicate_window: DUPLICATE_WINDOW.min(limits.durable_age_max),
+            num_replicas: replicas,
+            ..Default::default()
+        };
+        let dead = stream::Config {
+            name: format!("{prefix}_dead"),
+            description: Some("Messages that could not be handled".to_owned()),
+            subjects: vec![subjects.all_dead()],
+            max_bytes: DEAD_BYTES_MAX,
+            num_replicas: replicas,
+            ..Default::default()
+        };
+        jetstream.get_or_create_stream(dead).await?;
+        Ok(Self {
+            nodes: open(&jetstream, nodes).await?,
+            leases: open(&jetstream, leases).await?,
+            states: open(&jetstream, states).await?,
+            durable: jetstream.get_or_create_stream(durable).await?,
+            jetstream,
+        })
+    }
+}
+
+/// Opens a bucket, or makes it. Two nodes may try at once: who comes second opens it.
+async fn open(jetstream: &Context, config: kv::Config) -> Result<kv::Store, ConnectError> {
+    let bucket = config.bucket.clone();
+    if let Ok(store) = jetstream.get_key_value(&bucket).await {
+        return Ok(store);
+    }
+    match jetstream.create_key_value(config).await {
+        Ok(store) => Ok(store),
+        Err(error) => match jetstream.get_key_value(&bucket).await {
+            Ok(store) => Ok(store),
+            Err(_) => Err(ConnectError::Bucket { bucket, error }),
+        },
+    }
+}

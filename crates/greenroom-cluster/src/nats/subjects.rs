@@ -1,0 +1,111 @@
+//! The subjects of requests.
+//!
+//! | subject | taken by |
+//! |---|---|
+//! | `PREFIX.node.NODE.group.GROUP.MESSAGE.KIND` | the member of the group at this node |
+//! | `PREFIX.node.NODE.entity.MESSAGE.KIND` | the host of the kind at this node; the id is in a header |
+//! | `PREFIX.group.GROUP.MESSAGE.KIND` | any member of the group, by a queue group |
+//! | `PREFIX.deliver.group.GROUP.MESSAGE.KIND`, `PREFIX.deliver.entity.MESSAGE.KIND` | the stream of durable messages |
+//! | `PREFIX.dead.…` | the stream of dead ones, with what followed `deliver` |
+//!
+//! `KIND` comes last, for it may have several words (`mailer.v1`). So a server's permissions can be
+//! given by node, group, message and kind.
+
+use async_nats::{Message, Subject};
+
+use super::frame;
+use crate::node::NodeId;
+use crate::wire::{Request, Target};
+
+pub(crate) struct Subjects {
+    prefix: String,
+}
+
+impl Subjects {
+    pub(crate) fn new(prefix: &str) -> Self {
+        Self {
+            prefix: prefix.to_owned(),
+        }
+    }
+
+    pub(crate) fn of_node(&self, node: &NodeId, request: &Request) -> Subject {
+        format!("{}.node.{node}.{}", self.prefix, address(request)).into()
+    }
+
+    pub(crate) fn all_of_node(&self, node: &NodeId) -> String {
+        format!("{}.node.{node}.>", self.prefix)
+    }
+
+    pub(crate) fn of_group(&self, request: &Request) -> Subject {
+        format!("{}.{}", self.prefix, address(request)).into()
+    }
+
+    pub(crate) fn all_of_group(&self, group: &str, actor: &str) -> String {
+        format!("{}.group.{group}.*.{actor}", self.prefix)
+    }
+
+    pub(crate) fn durable(&self, request: &Request) -> Subject {
+        format!("{}.deliver.{}", self.prefix, address(request)).into()
+    }
+
+    pub(crate) fn all_durable(&self) -> String {
+        format!("{}.deliver.>", self.prefix)
+    }
+
+    pub(crate) fn durable_of_group(&self, group: &str, actor: &str) -> String {
+        format!("{}.deliver.group.{group}.*.{actor}", self.prefix)
+    }
+
+    pub(crate) fn durable_of_kind(&self, actor: &str) -> String {
+        format!("{}.deliver.entity.*.{actor}", self.prefix)
+    }
+
+    pub(crate) fn dead(&self, request: &Request) -> Subject {
+        format!("{}.dead.{}", self.prefix, address(request)).into()
+    }
+
+    pub(crate) fn all_dead(&self) -> String {
+        format!("{}.dead.>", self.prefix)
+    }
+
+    /// Reads a request of any of these subjects. The error says what is wrong.
+    pub(crate) fn request(&self, message: &Message) -> Result<Request, String> {
+        let subject = message.subject.as_str();
+        let malformed = || format!("`{subject}` is no subject of a message");
+        let words = subject.strip_prefix(&self.prefix);
+        let words = words.and_then(|words| words.strip_prefix('.'));
+        let mut words = words.ok_or_else(malformed)?.splitn(2, '.');
+        let rest = match (words.next(), words.next()) {
+            (Some("node"), Some(rest)) => rest.split_once('.').map(|(_, rest)| rest),
+            (Some("deliver"), Some(rest)) => Some(rest),
+            (Some("group"), Some(_)) => subject.strip_prefix(&self.prefix).map(|rest| &rest[1..]),
+            _ => None,
+        };
+        let rest = rest.ok_or_else(malformed)?;
+        let (target, rest) = if let Some(rest) = rest.strip_prefix("group.") {
+            let (group, rest) = rest.split_once('.').ok_or_else(malformed)?;
+            (Target::Group(group.into()), rest)
+        } else if let Some(rest) = rest.strip_prefix("entity.") {
+            (Target::Entity(frame::entity(message)?), rest)
+        } else {
+            return Err(malformed());
+        };
+        let (name, actor) = rest.split_once('.').ok_or_else(malformed)?;
+        Ok(Request {
+            target,
+            actor: actor.into(),
+            message: name.into(),
+            timeout: frame::timeout(message)?,
+            id: frame::id(message),
+            payload: message.payload.clone(),
+        })
+    }
+}
+
+fn address(request: &Request) -> String {
+    let (message, actor) = (&request.message, &request.actor);
+    match &request.target {
+        Target::Group(group) => format!("group.{group}.{message}.{actor}"),
+        Target::Entity(_) => format!("entity.{message}.{actor}"),
+    }
+}

@@ -1,0 +1,162 @@
+//! A node's own record, kept in the bucket of nodes as long as it lives, and the watch of the
+//! others'.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_nats::jetstream::kv::{Entry, Operation, Store, Watch};
+use backon::{BackoffBuilder, ExponentialBuilder};
+use bytes::Bytes;
+use futures_util::StreamExt;
+use tokio::sync::{Notify, watch};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
+
+use super::{NodeId, Record, Table};
+
+/// A node writes its record this many times within the lease.
+const RENEWALS_IN_LEASE: u32 = 3;
+/// Changes of the record are written at most this often.
+const CHANGES_EVERY: Duration = Duration::from_millis(20);
+
+/// The membership of this node.
+pub(crate) struct Membership {
+    pub(crate) me: NodeId,
+    pub(crate) lease: Duration,
+    /// The moment until which this node's record is surely there, by its own clock: counted from
+    /// before the write that was acknowledged. `None` if this node is alone.
+    until: watch::Sender<Option<Instant>>,
+    changed: Notify,
+}
+
+impl Membership {
+    pub(crate) fn new(me: NodeId, lease: Duration) -> Self {
+        Self {
+            me,
+            lease,
+            until: watch::Sender::new(None),
+            changed: Notify::new(),
+        }
+    }
+
+    /// Returns the moment until which the leases of this node hold; `None` without servers: for
+    /// ever.
+    pub(crate) fn until(&self) -> watch::Receiver<Option<Instant>> {
+        self.until.subscribe()
+    }
+
+    /// Makes the record be written soon, because it changed.
+    pub(crate) fn change(&self) {
+        self.changed.notify_one();
+    }
+
+    /// Keeps the record, for ever. `record` is asked for each write.
+    pub(crate) async fn keep(
+        self: Arc<Self>,
+        bucket: Store,
+        record: impl Fn() -> Record,
+        announced: watch::Sender<u64>,
+    ) {
+        let every = self.lease / RENEWALS_IN_LEASE;
+        let mut next = Instant::now();
+        loop {
+            tokio::select! {
+                () = sleep_until(next) => {}
+                () = self.changed.notified() => sleep(CHANGES_EVERY).await,
+            }
+            next = match self.write(&bucket, &record()).await {
+                Ok(()) => {
+                    announced.send_modify(|count| *count += 1);
+                    Instant::now() + every
+                }
+                Err(error) => {
+                    tracing::warn!(target: TARGET, %error, "this node's record was not written");
+                    Instant::now() + every / 4
+                }
+            };
+        }
+    }
+
+    /// Writes the record once.
+    pub(crate) async fn write(&self, bucket: &Store, record: &Record) -> Result<(), WriteError> {
+        let begin = Instant::now();
+        let bytes = serde_json::to_vec(record).map(Bytes::from)?;
+        let written = timeout(self.lease / 2, bucket.put(self.me.as_str(), bytes)).await;
+        written.map_err(|_| WriteError::Late)??;
+        self.until.send_replace(Some(begin + self.lease));
+        Ok(())
+    }
+
+    /// Removes the record: this node leaves.
+    pub(crate) async fn remove(&self, bucket: &Store) {
+        let removed = timeout(self.lease / 2, bucket.delete(self.me.as_str())).await;
+        if !matches!(removed, Ok(Ok(()))) {
+            tracing::info!(target: TARGET, "this node's record stays until its lease ends");
+        }
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum WriteError {
+    #[error("no acknowledgement came within half of the lease")]
+    Late,
+    #[error(transparent)]
+    Put(#[from] async_nats::jetstream::kv::PutError),
+    #[error(transparent)]
+    Record(#[from] serde_json::Error),
+}
+
+/// Follows the bucket of nodes, for ever.
+pub(crate) async fn follow(bucket: Store, table: Arc<Table>, lease: Duration) {
+    let backoff = ExponentialBuilder::default()
+        .with_min_delay(Duration::from_millis(100))
+        .with_max_delay(Duration::from_secs(2))
+        .with_jitter()
+        .without_max_times();
+    let grace = lease / RENEWALS_IN_LEASE;
+    let mut pauses = backoff.build();
+    loop {
+        match bucket.watch_with_history(">").await {
+            Ok(entries) => {
+                pauses = backoff.build();
+                read(entries, &table, lease + grace, grace).await;
+            }
+            Err(error) => tracing::info!(target: TARGET, %error, "nodes cannot be watched"),
+        }
+        table.expire(lease + grace);
+        sleep(pauses.next().unwrap_or(Duration::from_secs(2))).await;
+    }
+}
+
+/// Reads the records until the watch is lost.
+async fn read(mut entries: Watch, table: &Table, silence_max: Duration, every: Duration) {
+    let mut sweep = tokio::time::interval(every);
+    loop {
+        tokio::select! {
+            entry = entries.next() => match entry {
+                Some(Ok(entry)) => note(table, entry),
+                Some(Err(error)) => {
+                    tracing::info!(target: TARGET, %error, "the watch of nodes was lost");
+                    return;
+                }
+                None => return,
+            },
+            _ = sweep.tick() => table.expire(silence_max),
+        }
+    }
+}
+
+fn note(table: &Table, entry: Entry) {
+    let Some(id) = NodeId::read(&entry.key) else {
+        return;
+    };
+    if entry.operation != Operation::Put {
+        table.left(&id);
+        return;
+    }
+    match serde_json::from_slice(&entry.value) {
+        Ok(record) => table.heard(id, record),
+        Err(error) => tracing::warn!(target: TARGET, node = %id, %error, "a node's record"),
+    }
+}
+
+const TARGET: &str = "greenroom::cluster";

@@ -1,0 +1,10 @@
+//! `nats-server`, alone and in a cluster.
+
+mod cluster;
+mod log;
+mod server;
+mod settings;
+
+pub use cluster::NatsCluster;
+pub use server::NatsServer;
+pub use settings::NatsSettings;
