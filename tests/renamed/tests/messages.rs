@@ -2,6 +2,7 @@
 
 use actors::{Actor, ActorSystem, messages};
 use greenroom_renamed::{Echo, EchoMessages};
+use nodes::{RemoteActor, RemoteMessage};
 
 struct Counter(u64);
 
@@ -30,4 +31,31 @@ async fn messages_are_made_with_greenroom_actor() -> Result<(), Box<dyn std::err
     let counter = ActorSystem::new()?.spawn(|| Counter(1));
     assert_eq!(counter.add(2).ask().await?, 3);
     Ok(())
+}
+
+struct Mailer(Vec<String>);
+
+impl Actor for Mailer {}
+
+// This package does not depend on serde.
+#[messages(remote = "mailer.v1")]
+impl Mailer {
+    #[message]
+    fn post(&mut self, to: String, #[serde(default)] copies: Vec<String>) -> usize {
+        self.0.push(to);
+        self.0.extend(copies);
+        self.0.len()
+    }
+
+    #[message]
+    fn forget(&mut self) {
+        self.0.clear();
+    }
+}
+
+#[test]
+fn remote_messages_are_made_with_greenroom_cluster() {
+    assert_eq!(<Mailer as RemoteActor>::NAME, "mailer.v1");
+    assert_eq!(<Mailer as RemoteMessage<Post>>::NAME, "post");
+    assert_eq!(<Mailer as RemoteMessage<Forget>>::NAME, "forget");
 }

@@ -95,7 +95,10 @@ const ARROWS: &[(&str, &[&str])] = &[
         "greenroom-examples",
         &["greenroom", "greenroom-actor", "greenroom-stage"],
     ),
-    ("greenroom-renamed", &["greenroom", "greenroom-actor"]),
+    (
+        "greenroom-renamed",
+        &["greenroom", "greenroom-actor", "greenroom-cluster"],
+    ),
     ("greenroom-test-servers", &[]),
     ("social", &["greenroom"]),
     ("xtask", &[]),

@@ -4,10 +4,12 @@ mod actor;
 mod call;
 mod error;
 mod handlers;
+mod no_fields;
 mod reference;
 
 pub use actor::{RemoteActor, RemoteMessage};
 pub use call::RemoteCall;
 pub use error::RemoteError;
 pub use handlers::Handlers;
+pub use no_fields::NoFields;
 pub use reference::Remote;

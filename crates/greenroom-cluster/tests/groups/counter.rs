@@ -1,0 +1,120 @@
+//! The actor of these tests, and nodes for it.
+
+use std::time::Duration;
+
+use greenroom_actor::{Actor, ActorRef, ActorSystem, Mailbox, Overflow, messages};
+use greenroom_cluster::{Cluster, ClusterSettings, Publication, Remote};
+use greenroom_test_servers::NatsServer;
+use tokio::sync::Semaphore;
+
+/// Far longer than anything here takes.
+pub const LONG: Duration = Duration::from_secs(60);
+
+/// Counts, and says where.
+#[derive(Debug)]
+pub struct Counter {
+    value: u64,
+    name: &'static str,
+}
+
+impl Actor for Counter {
+    fn mailbox() -> Mailbox {
+        Mailbox::bounded(64).overflow(Overflow::Refuse)
+    }
+}
+
+/// The permits that [`Counter::wait`] waits for.
+pub static GATE: Semaphore = Semaphore::const_new(0);
+
+#[messages(remote = "counter.v1")]
+impl Counter {
+    /// Adds to the value.
+    #[message]
+    pub fn add(&mut self, amount: u64) -> u64 {
+        self.value += amount;
+        self.value
+    }
+
+    /// Returns the name of the counter.
+    #[message]
+    pub fn name(&self) -> String {
+        self.name.to_owned()
+    }
+
+    /// Waits until the test lets it go on.
+    #[message]
+    pub async fn wait(&mut self) -> String {
+        GATE.acquire().await.expect("it is open").forget();
+        self.name.to_owned()
+    }
+
+    /// Panics.
+    #[message]
+    pub fn fail(&mut self) {
+        panic!("as it was asked to");
+    }
+
+    /// Fails, until it was called so often.
+    #[message]
+    pub fn succeed_at(&mut self, call: u64) -> u64 {
+        self.value += 1;
+        assert!(self.value >= call, "not yet");
+        self.value
+    }
+
+    /// Returns as much text as it was given.
+    #[message]
+    pub fn echo(&mut self, text: String) -> String {
+        text
+    }
+
+    /// Returns as many bytes as it is asked for.
+    #[message]
+    pub fn large(&mut self, bytes: usize) -> String {
+        "x".repeat(bytes)
+    }
+}
+
+pub fn server() -> NatsServer {
+    NatsServer::settings().jet_stream().start()
+}
+
+pub async fn node(server: &NatsServer) -> Cluster {
+    let settings = ClusterSettings::new(&server.url()).expect("an address");
+    let settings = settings.connect_timeout(LONG);
+    Cluster::connect(settings).await.expect("it connects")
+}
+
+pub fn spawn(system: &ActorSystem, name: &'static str) -> ActorRef<Counter> {
+    system.spawn(move || Counter { value: 0, name })
+}
+
+/// A node with a member of the group `counters`, which others know of.
+pub struct Host {
+    pub cluster: Cluster,
+    pub publication: Publication,
+    pub actor: ActorRef<Counter>,
+    _system: ActorSystem,
+}
+
+pub async fn host(server: &NatsServer, name: &'static str) -> Host {
+    let cluster = node(server).await;
+    let system = ActorSystem::new().expect("a system");
+    let actor = spawn(&system, name);
+    let publication = cluster.publish("counters", &actor).expect("it is new");
+    publication.announced().await;
+    Host {
+        cluster,
+        publication,
+        actor,
+        _system: system,
+    }
+}
+
+/// A node without a member, which knows of one, and its reference to the group.
+pub async fn caller(server: &NatsServer) -> (Cluster, Remote<Counter>) {
+    let cluster = node(server).await;
+    cluster.member_known::<Counter>("counters").await;
+    let counters = cluster.actor("counters").expect("a name");
+    (cluster, counters)
+}

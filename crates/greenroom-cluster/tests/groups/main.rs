@@ -1,0 +1,6 @@
+//! Groups: actors of several nodes under one name, with a real server.
+
+mod alone;
+mod counter;
+mod delivery;
+mod nodes;

@@ -1,0 +1,302 @@
+//! Several nodes.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use greenroom_actor::{Actor, ActorSystem, Context, Handler, messages};
+use greenroom_cluster::{
+    Cluster, ClusterSettings, ConnectError, MemberChange, MemberEvent, PublishSettings, Remote,
+    RemoteError,
+};
+use greenroom_test_servers::{NatsCluster, NatsServer};
+use tokio::sync::mpsc;
+
+use crate::counter::{
+    Counter, CounterRemoteMessages, GATE, Host, LONG, caller, host, node, server, spawn,
+};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_message_goes_to_another_node_and_the_reply_comes_back() {
+    let server = server();
+    let _host = host(&server, "one").await;
+    let (_node, counters) = caller(&server).await;
+    assert_eq!(counters.add(1).ask().await.expect("a reply"), 1);
+    counters.add(2).tell().await.expect("it is known");
+    assert_eq!(counters.add(3).ask().await.expect("a reply"), 6);
+    let error = counters.fail().ask().await.expect_err("it panics");
+    assert!(matches!(error, RemoteError::Failed { .. }), "{error}");
+    let error = counters.large(600_000).ask().await.expect_err("too large");
+    assert!(
+        error.to_string().contains("the reply has 600005 bytes"),
+        "{error}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_senders_messages_keep_their_order() {
+    let server = server();
+    let _host = host(&server, "one").await;
+    let (_node, counters) = caller(&server).await;
+    let mut asked = Vec::new();
+    for _ in 0..200 {
+        counters.add(1).tell().await.expect("it is known");
+        let counters = counters.clone();
+        let (sender, receiver) = tokio::sync::oneshot::channel();
+        tokio::spawn(async move { sender.send(counters.add(0).ask().await) });
+        asked.push(receiver);
+        // The mailbox has 64 places.
+        if asked.len() == 20 {
+            for reply in asked.drain(..) {
+                reply.await.expect("it runs").expect("a reply");
+            }
+        }
+    }
+    assert_eq!(counters.add(0).ask().await.expect("a reply"), 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_group_without_known_members_is_asked_by_its_queue() {
+    let server = server();
+    let _host = host(&server, "one").await;
+    // This node may not have heard of the other one yet.
+    let cluster = node(&server).await;
+    let counters: Remote<Counter> = cluster.actor("counters").expect("a name");
+    assert_eq!(counters.name().ask().await.expect("a reply"), "one");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn members_share_the_work_and_a_draining_one_gets_none() {
+    let server = server();
+    let one = host(&server, "one").await;
+    let two = host(&server, "two").await;
+    let (cluster, counters) = caller(&server).await;
+    while cluster
+        .status()
+        .nodes
+        .iter()
+        .filter(|node| !node.groups.is_empty())
+        .count()
+        < 2
+    {
+        tokio::task::yield_now().await;
+    }
+    let mut names = BTreeSet::new();
+    while names.len() < 2 {
+        names.insert(counters.name().ask().await.expect("a reply"));
+    }
+    assert!(one.publication.leave(LONG).await);
+    for _ in 0..50 {
+        assert_eq!(counters.name().ask().await.expect("a reply"), "two");
+    }
+    two.cluster.drain(LONG).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_full_member_sends_the_asker_elsewhere_and_the_last_one_refuses() {
+    let server = server();
+    let (one, two) = (node(&server).await, node(&server).await);
+    let system = ActorSystem::new().expect("a system");
+    let mut publications = Vec::new();
+    for (cluster, name) in [(&one, "one"), (&two, "two")] {
+        let settings = PublishSettings::default().in_flight_max(1);
+        let published = cluster.publish_with("full", &spawn(&system, name), settings);
+        let published = published.expect("it is new");
+        published.announced().await;
+        publications.push(published);
+    }
+    let cluster = node(&server).await;
+    while cluster
+        .status()
+        .nodes
+        .iter()
+        .filter(|node| !node.groups.is_empty())
+        .count()
+        < 2
+    {
+        tokio::task::yield_now().await;
+    }
+    let full: Remote<Counter> = cluster.actor("full").expect("a name");
+    let first = tokio::spawn({
+        let full = full.clone();
+        async move { full.wait().timeout(LONG).ask().await }
+    });
+    let second = tokio::spawn({
+        let full = full.clone();
+        async move { full.wait().timeout(LONG).ask().await }
+    });
+    // Both are there when a third one is rejected by both.
+    let error = loop {
+        match full.add(0).ask().await {
+            Ok(_) => tokio::task::yield_now().await,
+            Err(error) => break error,
+        }
+    };
+    assert!(matches!(error, RemoteError::Refused { .. }), "{error}");
+    assert!(error.is_unhandled());
+    GATE.add_permits(2);
+    let first = first.await.expect("it runs").expect("a reply");
+    let second = second.await.expect("it runs").expect("a reply");
+    assert_eq!(
+        BTreeSet::from([&*first, &*second]),
+        BTreeSet::from(["one", "two"])
+    );
+}
+
+struct Newer;
+
+impl Actor for Newer {}
+
+#[messages(remote = "counter.v2")]
+impl Newer {
+    #[message]
+    fn subtract(&mut self, amount: u64) -> u64 {
+        amount
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_versions_run_side_by_side_and_a_missing_one_is_named() {
+    let server = server();
+    let old = host(&server, "old").await;
+    let (cluster, counters) = caller(&server).await;
+    let newer: Remote<Newer> = cluster.actor("counters").expect("a name");
+    let error = newer
+        .subtract(1)
+        .ask()
+        .await
+        .expect_err("only the old one is there");
+    let text = "no node has the group `counters` of counter.v2, but of counter.v1";
+    assert_eq!(error.to_string(), text);
+    let system = ActorSystem::new().expect("a system");
+    let published = old.cluster.publish("counters", &system.spawn(|| Newer));
+    let published = published.expect("it is another kind");
+    published.announced().await;
+    cluster.member_known::<Newer>("counters").await;
+    assert_eq!(newer.subtract(7).ask().await.expect("a reply"), 7);
+    assert_eq!(counters.add(1).ask().await.expect("a reply"), 1);
+}
+
+struct Watcher(mpsc::UnboundedSender<MemberEvent>);
+
+impl Actor for Watcher {}
+
+impl Handler<MemberEvent> for Watcher {
+    type Reply = ();
+
+    fn handle(&mut self, event: MemberEvent, _: &mut Context<Self>) {
+        let _ = self.0.send(event);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_watcher_is_told_who_joins_leaves_and_is_lost() {
+    let server = server();
+    let cluster = node(&server).await;
+    let system = ActorSystem::new().expect("a system");
+    let (sender, mut events) = mpsc::unbounded_channel();
+    let watcher = system.spawn(move || Watcher(sender.clone()));
+    assert!(cluster.watch::<Counter>("counters", watcher.recipient()));
+    let mut next = async |change| loop {
+        let event = events.recv().await.expect("the watcher lives");
+        if event.change == change {
+            return event.node;
+        }
+    };
+    let one = host(&server, "one").await;
+    assert_eq!(next(MemberChange::Joined).await, *one.cluster.node());
+    let id = one.cluster.node().clone();
+    // An actor that ends takes its membership along.
+    one.actor.stop();
+    assert_eq!(next(MemberChange::Left).await, id);
+    let two = host(&server, "two").await;
+    let id = two.cluster.node().clone();
+    assert_eq!(next(MemberChange::Joined).await, id);
+    // Without a word: its record is missed when the lease ends.
+    let Host {
+        cluster: lost,
+        publication,
+        ..
+    } = two;
+    drop((lost, publication));
+    assert_eq!(next(MemberChange::Left).await, id);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn requests_go_on_when_the_server_comes_back() {
+    let mut server = server();
+    let _host = host(&server, "one").await;
+    let (_node, counters) = caller(&server).await;
+    server.kill();
+    let error = counters
+        .add(1)
+        .timeout(Duration::from_millis(200))
+        .ask()
+        .await;
+    assert!(!error.expect_err("the server is gone").is_unhandled());
+    server.run();
+    let name = loop {
+        if let Ok(name) = counters.name().ask().await {
+            break name;
+        }
+    };
+    assert_eq!(name, "one");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cluster_of_servers_may_lose_one() {
+    let mut servers = NatsCluster::start_with(&NatsServer::settings().jet_stream());
+    let connect = async |urls: String| {
+        let settings = ClusterSettings::new(&urls).expect("addresses");
+        let settings = settings.connect_timeout(LONG);
+        Cluster::connect(settings).await.expect("it connects")
+    };
+    let one = connect(servers.urls()).await;
+    let system = ActorSystem::new().expect("a system");
+    let published = one.publish("counters", &spawn(&system, "one"));
+    let _published = published.expect("it is new");
+    let two = connect(servers.urls()).await;
+    two.member_known::<Counter>("counters").await;
+    let counters: Remote<Counter> = two.actor("counters").expect("a name");
+    assert_eq!(counters.add(1).ask().await.expect("a reply"), 1);
+    servers.servers[0].kill();
+    let delivered = loop {
+        if let Ok(delivered) = counters.add(1).id("x").deliver().await {
+            break delivered;
+        }
+    };
+    assert_eq!(&*delivered.id, "x");
+    while counters.add(0).ask().await.ok() != Some(2) {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn what_is_wrong_with_a_connection_is_said() {
+    let plain = NatsServer::start();
+    let settings = ClusterSettings::new(&plain.url()).expect("an address");
+    let error = Cluster::connect(settings)
+        .await
+        .expect_err("it has no JetStream");
+    assert!(matches!(error, ConnectError::NoJetStream { .. }), "{error}");
+    assert!(
+        error.to_string().ends_with("start it with `-js`"),
+        "{error}"
+    );
+    assert!(ClusterSettings::new("nats://h:4222,http://[").is_err());
+    let settings = ClusterSettings::new(&plain.url()).expect("an address");
+    let error = Cluster::connect(settings.lease(Duration::from_millis(5))).await;
+    let error = error.expect_err("it is too short");
+    assert_eq!(
+        error.to_string(),
+        "the lease is 5ms, but must be at least 1 s"
+    );
+    let settings = ClusterSettings::new(&plain.url()).expect("an address");
+    let error = Cluster::connect(settings.prefix("a.b"))
+        .await
+        .expect_err("a dot");
+    assert!(
+        error
+            .to_string()
+            .starts_with("the prefix `a.b` cannot be used")
+    );
+}
