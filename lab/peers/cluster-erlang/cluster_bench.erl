@@ -62,7 +62,7 @@ run("entities", [_, _, WarmUp, Entities]) ->
     Activate = fun(Id) -> ask_entity({new, Id}, {ask, Id, ?TEXT}) end,
     Share = fun(Worker) -> [Activate(Id) || Id <- lists:seq(Worker, Entities, ?OUTSTANDING)] end,
     {Spent, ok} = window("entities", fun() -> {Entities, timed(fun() -> share(Share) end)} end),
-    [{"rate", Entities / Spent}];
+    [{"rate", Entities / Spent}, {"entities", Entities}];
 run("recover", _) ->
     both_hold(#{}, 1),
     Id = rand:uniform(?ENTITIES),

@@ -44,7 +44,7 @@ pub(crate) async fn at_a_rate<P: Peer>(peer: &P, wanted: &Questions) -> anyhow::
         ("p50_ms", percentile(50, &spent)),
         ("p99_ms", percentile(99, &spent)),
         ("late_p50_ms", percentile(50, &late)),
-        ("failed", count(all - spent.len())),
+        ("failed", count((all - spent.len()) as u64)),
     ]))
 }
 
@@ -104,7 +104,7 @@ where
     let done = closed(lasting(wanted.seconds), ask).await?;
     let spent = begin.elapsed();
     window.end(done);
-    Ok(count(done as usize) / spent.as_secs_f64())
+    Ok(count(done) / spent.as_secs_f64())
 }
 
 fn asking<P: Peer>(
@@ -162,8 +162,8 @@ async fn tells<P: Peer>(peer: &P, wanted: &Questions) -> anyhow::Result<Figures>
     let spent = begin.elapsed();
     window.end(told);
     Ok(Figures::from([
-        ("tell_rate", count(told as usize) / spent.as_secs_f64()),
-        ("lost", count((sent - told) as usize)),
+        ("tell_rate", count(told) / spent.as_secs_f64()),
+        ("lost", count(sent - told)),
     ]))
 }
 
@@ -194,11 +194,12 @@ pub(crate) async fn entities<P: Peer>(peer: &P, wanted: &Questions) -> anyhow::R
     let spent = begin.elapsed();
     tokio::time::sleep(PAUSE).await;
     window.end(activated);
-    let rate = count(activated as usize) / spent.as_secs_f64();
-    Ok(Figures::from([("rate", rate)]))
+    let activated = count(activated);
+    let rate = activated / spent.as_secs_f64();
+    Ok(Figures::from([("rate", rate), ("entities", activated)]))
 }
 
 #[expect(clippy::cast_precision_loss, reason = "messages of one run")]
-fn count(count: usize) -> f64 {
+fn count(count: u64) -> f64 {
     count as f64
 }

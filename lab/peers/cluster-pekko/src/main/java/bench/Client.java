@@ -220,7 +220,7 @@ public final class Client {
     double spent = (System.nanoTime() - start) / 1e9;
     end("entities", entities);
     long grown = number(Answerer.Heap::new) - before;
-    return figures("rate", entities / spent, "heap_bytes", (double) grown / entities);
+    return figures("rate", entities / spent, "entities", (double) entities, "heap_bytes", (double) grown / entities);
   }
 
   /** Asks for an entity while its node is killed; its questions wait until it is known elsewhere. */
