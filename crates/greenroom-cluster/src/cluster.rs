@@ -1,22 +1,26 @@
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use greenroom_actor::{ActorRef, Recipient};
+use greenroom_actor::{ActorRef, ActorSystem, Recipient};
 use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, interval, sleep, timeout};
 
 use crate::core::Core;
 use crate::directory::PublishError;
+use crate::entity::{Entity, HostError, HostSettings, Hosting};
 use crate::group::{Publication, PublishSettings};
-use crate::names::{NameError, check_kind, check_token};
+use crate::names::{EntityId, NameError, check_kind, check_token};
 use crate::nats::{ConnectError, Nats};
 use crate::node::{MemberEvent, MemberEvents, NodeId, follow};
 use crate::remote::{Remote, RemoteActor};
 use crate::settings::{ClusterSettings, Limits};
-use crate::status::ClusterStatus;
+use crate::status::{ClusterStatus, DurableStatus};
 use crate::wire::Target;
+
+/// The durable messages are counted this often, for the status.
+const MEASURED_EVERY: Duration = Duration::from_secs(5);
 
 /// The time that the others have to hear that this node drains.
 const GOODBYE: Duration = Duration::from_millis(200);
@@ -111,6 +115,60 @@ impl Cluster {
         Ok(Remote::new(self.clone(), Target::Group(group.into())))
     }
 
+    /// Hosts the entities of a kind at this node, with the default settings: those that messages
+    /// come for, and that are active nowhere else.
+    ///
+    /// # Errors
+    ///
+    /// See [`HostError`].
+    ///
+    /// # Panics
+    ///
+    /// Outside of a tokio runtime.
+    pub fn host<E: Entity>(&self, system: &ActorSystem) -> Result<Hosting, HostError> {
+        self.host_with::<E>(system, HostSettings::default())
+    }
+
+    /// Hosts the entities of a kind at this node. Their actors are spawned in this system.
+    ///
+    /// # Errors
+    ///
+    /// See [`HostError`].
+    ///
+    /// # Panics
+    ///
+    /// Outside of a tokio runtime.
+    pub fn host_with<E: Entity>(
+        &self,
+        system: &ActorSystem,
+        settings: HostSettings,
+    ) -> Result<Hosting, HostError> {
+        Hosting::new::<E>(self.core(), system, settings)
+    }
+
+    /// Returns a reference to an entity, active or not.
+    ///
+    /// # Errors
+    ///
+    /// The name of its kind, or its id, cannot be used.
+    pub fn entity<E: Entity>(
+        &self,
+        id: impl TryInto<EntityId, Error: Into<NameError>>,
+    ) -> Result<Remote<E>, NameError> {
+        check_kind(E::NAME)?;
+        let id = id.try_into().map_err(Into::into)?;
+        Ok(Remote::new(self.clone(), Target::Entity(id)))
+    }
+
+    /// Waits until a host of this kind of entity is known here.
+    pub async fn host_known<E: Entity>(&self) {
+        let core = self.core();
+        let mut changes = core.table.changes();
+        let is_known = || core.hosts(E::NAME) || core.table.place(E::NAME, 0, &[]).is_some();
+        // The sender is in `core`, so the wait cannot fail.
+        let _ = changes.wait_for(|_| is_known()).await;
+    }
+
     /// Tells an actor of the members of a group that are there, and from now on of each that joins,
     /// leaves or is lost. A member may be told of twice. Returns `false` if there are already 1,024
     /// that are told.
@@ -186,8 +244,25 @@ async fn join(core: &Arc<Core>, tasks: &mut JoinSet<()>) -> Result<(), ConnectEr
         },
         announced,
     ));
+    tasks.spawn(measure(Arc::downgrade(core)));
     tracing::info!(target: "greenroom::cluster", node = %core.me(), name, "joined the cluster");
     Ok(())
+}
+
+/// Asks for the number of durable messages again and again, for the status.
+async fn measure(core: Weak<Core>) {
+    let mut interval = interval(MEASURED_EVERY);
+    loop {
+        interval.tick().await;
+        let Some(core) = core.upgrade() else { return };
+        let Some(nats) = core.nats() else { return };
+        let info = timeout(MEASURED_EVERY, nats.stores.durable.get_info()).await;
+        let state = info.ok().and_then(Result::ok).map(|info| info.state);
+        *core.durable.lock() = state.map(|state| DurableStatus {
+            messages: state.messages,
+            bytes: state.bytes,
+        });
+    }
 }
 
 impl fmt::Debug for Cluster {

@@ -6,17 +6,20 @@ use std::time::Duration;
 
 use async_nats::Subject;
 use bytes::Bytes;
+use parking_lot::Mutex;
 use smallvec::SmallVec;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 
 use crate::deliver::{self, Delivery};
 use crate::directory::Directory;
+use crate::entity::Entities;
 use crate::meters::Meters;
 use crate::nats::{Nats, SendFailure};
 use crate::node::{Membership, NodeId, Record, Table};
 use crate::remote::RemoteError;
 use crate::settings::Limits;
+use crate::status::DurableStatus;
 use crate::wire::{Rejection, Request, Response, Target};
 
 /// The members of a group that one request tries.
@@ -32,8 +35,11 @@ pub(crate) struct Core {
     pub(crate) meters: Meters,
     pub(crate) announced: watch::Sender<u64>,
     pub(crate) is_draining: AtomicBool,
+    /// The durable messages of all nodes, as this one last heard.
+    pub(crate) durable: Mutex<Option<DurableStatus>>,
     /// Durable messages that wait or are under way in a process alone.
     pub(crate) local_durable: AtomicU64,
+    pub(crate) entities: Entities,
     /// `None` within a process alone.
     pub(crate) nats: Option<Nats>,
 }
@@ -51,7 +57,9 @@ impl Core {
             meters: Meters::new(),
             announced: watch::Sender::new(0),
             is_draining: AtomicBool::new(false),
+            durable: Mutex::default(),
             local_durable: AtomicU64::new(0),
+            entities: Entities::new(),
             limits,
             nats,
         }
@@ -107,7 +115,7 @@ impl Core {
         self.meters.asked();
         let reply = match &request.target {
             Target::Group(_) => self.ask_group(request).await,
-            Target::Entity(_) => Err(no_such(&request, Vec::new())),
+            Target::Entity(_) => self.ask_entity(request).await,
         };
         reply.inspect_err(|error| self.meters.failed(error.label()))
     }
@@ -179,6 +187,30 @@ impl Core {
             pending.report(group, response.wait);
         }
         response
+    }
+
+    /// Sends a request whose reply nobody waits for to a node, and waits until it is there.
+    pub(crate) async fn hand_over(
+        &self,
+        node: &NodeId,
+        request: &Request,
+        within: Duration,
+    ) -> Tried {
+        if node == self.me() {
+            let handled = self.directory.handle(request.clone());
+            let handled = timeout_at(Instant::now() + within, handled).await;
+            return handled.map_err(|_| SendFailure::Late);
+        }
+        let Some(nats) = self.nats() else {
+            return Err(SendFailure::NoResponders);
+        };
+        nats.ask(nats.subject_of(node, request), request, within)
+            .await
+    }
+
+    /// Returns `true` if this node hosts entities of this kind.
+    pub(crate) fn hosts(&self, actor: &str) -> bool {
+        !self.is_draining.load(Ordering::Relaxed) && self.directory.hosts(actor)
     }
 
     /// Sends a request for a group of which no member is known to whichever there is.
@@ -272,6 +304,9 @@ impl Core {
 
     pub(crate) async fn tell(&self, request: Request) -> Result<(), RemoteError> {
         self.meters.told();
+        if matches!(request.target, Target::Entity(_)) {
+            return self.tell_entity(request).await;
+        }
         let Some(node) = self.member(&request, &[]) else {
             return Err(no_such(&request, self.offered(&request.target)));
         };
@@ -292,7 +327,10 @@ impl Core {
 
     /// Handles a durable message of a process alone.
     pub(crate) async fn handle_durable(&self, request: Request) -> Response {
-        self.directory.handle(request).await
+        match &request.target {
+            Target::Group(_) => self.directory.handle(request).await,
+            Target::Entity(_) => self.pass_to_entity(request).await,
+        }
     }
 
     pub(crate) async fn deliver(

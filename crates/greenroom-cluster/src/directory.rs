@@ -7,6 +7,7 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use parking_lot::RwLock;
 
+use crate::entity::{HostStatus, kind_of};
 use crate::node::{Offer, Record};
 use crate::wire::{Inbound, Rejection, Request, Response, Target};
 
@@ -51,7 +52,7 @@ impl Directory {
         member: Arc<dyn Inbound>,
     ) -> Result<(), PublishError> {
         let what = || format!("a member of `{group}`");
-        add(&self.members, (group, actor), member, what)
+        add(&mut self.members.write(), (group, actor), member, what)
     }
 
     pub(crate) fn remove_member(&self, group: &str, actor: &str) {
@@ -63,7 +64,28 @@ impl Directory {
         actor: &'static str,
         host: Arc<dyn Inbound>,
     ) -> Result<(), PublishError> {
-        add(&self.hosts, ("", actor), host, || "a host".to_owned())
+        let is_same_kind = |(_, hosted): &(Box<str>, Box<str>)| kind_of(hosted) == kind_of(actor);
+        let mut hosts = self.hosts.write();
+        // Two versions of a kind would take the same entities from each other.
+        if hosts.keys().any(is_same_kind) {
+            let what = "a host".to_owned();
+            return Err(PublishError::Taken { what, actor });
+        }
+        add(&mut hosts, ("", actor), host, || "a host".to_owned())
+    }
+
+    /// Returns `true` if entities of this kind are hosted here.
+    pub(crate) fn hosts(&self, actor: &str) -> bool {
+        let host = self.hosts.read().get(&("".into(), actor.into())).cloned();
+        host.is_some_and(|host| !host.is_draining())
+    }
+
+    /// Returns the status of the hosts.
+    pub(crate) fn host_status(&self) -> Vec<HostStatus> {
+        let hosts: Vec<_> = self.hosts.read().values().cloned().collect();
+        let mut hosts: Vec<_> = hosts.iter().filter_map(|host| host.host_status()).collect();
+        hosts.sort_unstable_by_key(|host| host.kind);
+        hosts
     }
 
     pub(crate) fn remove_host(&self, actor: &str) {
@@ -132,12 +154,11 @@ fn offer(group: &str, actor: &str, member: &Arc<dyn Inbound>) -> Offer {
 }
 
 fn add(
-    table: &RwLock<Table>,
+    table: &mut Table,
     (group, actor): (&str, &'static str),
     inbound: Arc<dyn Inbound>,
     what: impl FnOnce() -> String,
 ) -> Result<(), PublishError> {
-    let mut table = table.write();
     let key = (group.into(), actor.into());
     if table.contains_key(&key) {
         let what = what();

@@ -169,7 +169,7 @@ impl ClusterSettings {
     }
 
     /// Sets the bytes and the age up to which durable messages that are not handled are kept.
-    /// Default 1 GiB and 7 days. Beyond the bytes `deliver` is rejected. Taken when the first node
+    /// Default 256 MiB and 7 days. Beyond the bytes `deliver` is rejected. Taken when the first node
     /// makes the stream.
     #[must_use]
     pub fn durable_max(mut self, bytes: i64, age: Duration) -> Self {
@@ -305,7 +305,7 @@ impl Default for Limits {
             message_bytes_max: 512 * 1024,
             asks_per_node_max: 4_096,
             replicas: None,
-            durable_bytes_max: 1 << 30,
+            durable_bytes_max: 256 << 20,
             durable_age_max: Duration::from_secs(7 * 24 * 60 * 60),
             deliveries_max: 20,
         }

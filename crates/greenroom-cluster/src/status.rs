@@ -3,6 +3,7 @@ use std::sync::atomic::Ordering;
 use serde::Serialize;
 
 use crate::core::Core;
+use crate::entity::HostStatus;
 
 /// A cluster at one moment, as one node sees it.
 #[derive(Clone, Debug, Serialize)]
@@ -16,10 +17,25 @@ pub struct ClusterStatus {
     pub server: Option<String>,
     /// The nodes that live.
     pub nodes: Vec<NodeStatus>,
+    /// The kinds of entities that this node hosts.
+    pub hosts: Vec<HostStatus>,
+    /// The durable messages of all nodes, when this one last asked, which it does
+    /// every 5 s. `None` before, and within a process alone.
+    pub durable: Option<DurableStatus>,
     /// Messages that came here and were not handled, and whose senders did not hear of it.
     pub dead_letters: u64,
     /// Asks of this node that one member of a group rejected and that went to another.
     pub asked_elsewhere: u64,
+}
+
+/// The durable messages of a cluster.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct DurableStatus {
+    /// Those that wait or are being handled.
+    pub messages: u64,
+    /// Their bytes.
+    pub bytes: u64,
 }
 
 /// A node of a cluster.
@@ -76,6 +92,8 @@ impl ClusterStatus {
             }),
             server: client.map(|client| client.server_info().server_name),
             nodes: nodes.collect(),
+            hosts: core.directory.host_status(),
+            durable: *core.durable.lock(),
             dead_letters: core.meters.dead_letters.load(Ordering::Relaxed),
             asked_elsewhere: core.meters.elsewhere.load(Ordering::Relaxed),
         }

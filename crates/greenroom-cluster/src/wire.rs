@@ -8,6 +8,7 @@ use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 
+use crate::entity::HostStatus;
 use crate::names::EntityId;
 
 /// A message on its way to an actor of some node.
@@ -160,4 +161,9 @@ pub(crate) trait Inbound: Send + Sync + 'static {
 
     /// Returns `true` if it takes nothing new.
     fn is_draining(&self) -> bool;
+
+    /// Returns the status of a host of entities.
+    fn host_status(&self) -> Option<HostStatus> {
+        None
+    }
 }

@@ -8,6 +8,8 @@ use axum::extract::FromRequestParts;
 use greenroom_actor::{ActorSystem, ActorSystemStatus};
 #[cfg(feature = "bus")]
 use greenroom_bus::Bus;
+#[cfg(feature = "cluster")]
+use greenroom_cluster::Cluster;
 use greenroom_server::{LoopStatus, RequestHandle, UpgradeStatus};
 #[cfg(all(feature = "admin", any(feature = "tls", feature = "tls-ring")))]
 use greenroom_stage::scope::Listing;
@@ -70,6 +72,10 @@ pub struct Status {
     /// The buses that were [given to it](crate::ServerBuilder::bus). Only with the feature `bus`.
     #[cfg(feature = "bus")]
     pub buses: Vec<greenroom_bus::Status>,
+    /// The clusters that were [given to it](crate::ServerBuilder::cluster). Only with the feature
+    /// `cluster`.
+    #[cfg(feature = "cluster")]
+    pub clusters: Vec<greenroom_cluster::ClusterStatus>,
     /// The certificates of its TLS, and those
     /// [given to it](crate::ServerBuilder::certificate_status). Only with the feature `tls` or
     /// `tls-ring`.
@@ -104,6 +110,8 @@ impl Status {
             proxies: greenroom_proxy::status(),
             #[cfg(feature = "bus")]
             buses: Vec::new(),
+            #[cfg(feature = "cluster")]
+            clusters: Vec::new(),
             #[cfg(any(feature = "tls", feature = "tls-ring"))]
             certificates: Vec::new(),
         }
@@ -133,7 +141,12 @@ pub(crate) struct Shown {
     pub(crate) readiness: Readiness,
     scope: StatusScope,
     #[cfg_attr(
-        not(any(feature = "bus", feature = "tls", feature = "tls-ring")),
+        not(any(
+            feature = "bus",
+            feature = "cluster",
+            feature = "tls",
+            feature = "tls-ring"
+        )),
         expect(dead_code, reason = "without these features it is empty")
     )]
     sources: Sources,
@@ -202,6 +215,8 @@ impl Shown {
             proxies: greenroom_proxy::status_within(&self.scope),
             #[cfg(feature = "bus")]
             buses: self.sources.buses.iter().map(Bus::status).collect(),
+            #[cfg(feature = "cluster")]
+            clusters: self.sources.clusters.iter().map(Cluster::status).collect(),
             #[cfg(any(feature = "tls", feature = "tls-ring"))]
             certificates: self.certificates(),
         }

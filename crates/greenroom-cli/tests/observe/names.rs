@@ -47,8 +47,8 @@ fn in_code(directory: &Path, names: &mut BTreeSet<String>) {
             let is_name = |word: &&str| {
                 let mut parts = word.split('_');
                 let areas = [
-                    "loop", "route", "stage", "psgi", "proxy", "actor", "bus", "trace", "tls",
-                    "upgrades", "quic",
+                    "loop", "route", "stage", "psgi", "proxy", "actor", "bus", "cluster", "trace",
+                    "tls", "upgrades", "quic",
                 ];
                 parts.next() == Some("greenroom")
                     && parts.next().is_some_and(|area| areas.contains(&area))

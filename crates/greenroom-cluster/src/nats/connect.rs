@@ -5,7 +5,7 @@ use std::time::Duration;
 use async_nats::jetstream::{context, kv};
 use thiserror::Error;
 use tokio::sync::Semaphore;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, sleep, timeout_at};
 
 use super::{INBOUND_MAX, Nats, Stores, Subjects};
 use crate::settings::{ClusterSettings, SettingsError};
@@ -15,6 +15,8 @@ const COMMANDS_MAX: usize = 2_048;
 /// Messages of one subscription that wait for this node. What comes beyond them is lost, and its
 /// asker's deadline passes.
 const SUBSCRIPTION_MAX: usize = 16_384;
+/// The pause before the stores are opened once more.
+const AGAIN_AFTER: Duration = Duration::from_millis(100);
 
 /// The reason for which a node did not join a cluster.
 #[derive(Debug, Error)]
@@ -38,13 +40,13 @@ pub enum ConnectError {
     /// A stream could not be opened or made.
     #[error("a stream of the cluster cannot be made: {0}")]
     Stream(#[from] context::CreateStreamError),
-    /// A bucket could not be opened or made.
-    #[error("the bucket `{bucket}` cannot be made: {error}")]
+    /// A bucket could not be opened.
+    #[error("the bucket `{bucket}` cannot be opened: {error}")]
     Bucket {
         /// Its name.
         bucket: String,
         /// The reason.
-        error: context::CreateKeyValueError,
+        error: context::KeyValueError,
     },
     /// This node's record could not be written.
     #[error("this node cannot say that it is there: {0}")]
@@ -109,17 +111,16 @@ async fn open(
     let limits = &settings.limits;
     let after = limits.connect_timeout;
     let deadline = Instant::now() + after;
+    let mut last = ConnectError::Late { after };
     loop {
-        let left = deadline.saturating_duration_since(Instant::now());
-        let opened = timeout(left, Stores::open(client, subjects, limits)).await;
-        match opened {
+        match timeout_at(deadline, Stores::open(client, subjects, limits)).await {
             Ok(Ok(stores)) => return Ok(stores),
-            Ok(Err(error)) if deadline.elapsed() > Duration::ZERO => return Err(error),
-            Ok(Err(error)) => {
-                tracing::debug!(target: "greenroom::cluster", %error, "not yet");
-                sleep(Duration::from_millis(100)).await;
-            }
-            Err(_) => return Err(ConnectError::Late { after }),
+            Ok(Err(error)) => last = error,
+            Err(_) => return Err(last),
         }
+        if Instant::now() + AGAIN_AFTER >= deadline {
+            return Err(last);
+        }
+        sleep(AGAIN_AFTER).await;
     }
 }

@@ -7,10 +7,13 @@ use bytes::Bytes;
 
 use crate::codec;
 use crate::names::EntityId;
+use crate::remote::TIMEOUT_MAX;
 use crate::wire::{Rejection, Request, Response, Target};
 
 /// The time that is left until the deadline, in milliseconds.
 const TIMEOUT: &str = "Greenroom-Timeout";
+/// What a message that is told to an entity has for it: its node responds when it has it.
+const NO_TIMEOUT: &str = "none";
 /// The id of an entity, [encoded](EntityId::encoded).
 const ENTITY: &str = "Greenroom-Entity";
 /// The identity of a durable message that a node passes on.
@@ -24,6 +27,8 @@ pub(super) fn headers(request: &Request, timeout: Option<Duration>) -> HeaderMap
     let mut headers = HeaderMap::new();
     if let Some(timeout) = timeout {
         headers.insert(TIMEOUT, timeout.as_millis().to_string());
+    } else if matches!(request.target, Target::Entity(_)) {
+        headers.insert(TIMEOUT, NO_TIMEOUT);
     }
     if let Target::Entity(id) = &request.target {
         headers.insert(ENTITY, id.encoded());
@@ -38,10 +43,13 @@ pub(super) fn timeout(message: &Message) -> Result<Option<Duration>, String> {
     let Some(text) = header(message, TIMEOUT) else {
         return Ok(message.reply.is_some().then_some(Duration::from_secs(5)));
     };
+    if text == NO_TIMEOUT {
+        return Ok(None);
+    }
     let millis = text.parse().map_err(|_| {
         format!("the header {TIMEOUT} is `{text}`, but must be a number of milliseconds")
     })?;
-    Ok(Some(Duration::from_millis(millis)))
+    Ok(Some(Duration::from_millis(millis).min(TIMEOUT_MAX)))
 }
 
 pub(super) fn entity(message: &Message) -> Result<EntityId, String> {

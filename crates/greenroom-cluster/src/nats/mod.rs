@@ -56,7 +56,7 @@ impl Nats {
         timeout: Duration,
     ) -> Result<Response, SendFailure> {
         let asked = async_nats::Request::new()
-            .headers(frame::headers(request, Some(timeout)))
+            .headers(frame::headers(request, request.timeout.and(Some(timeout))))
             .payload(request.payload.clone())
             .timeout(None);
         let asked = self.client.send_request(subject, asked);

@@ -36,21 +36,21 @@ impl Stores {
         let prefix = &limits.prefix;
         let is_cluster = client.server_info().cluster.is_some();
         let replicas = limits.replicas.unwrap_or(if is_cluster { 3 } else { 1 });
-        let bucket = |name: &str, description: &str, max_age| kv::Config {
-            bucket: format!("{prefix}_{name}"),
+        let bucket = |name: &str, description: &str| Bucket {
+            name: format!("{prefix}_{name}"),
             description: description.to_owned(),
-            max_age,
-            num_replicas: replicas,
-            ..Default::default()
+            replicas,
         };
-        let nodes = bucket("nodes", "Nodes that live", limits.lease);
-        let nodes = kv::Config {
+        let nodes = bucket("nodes", "Nodes that live");
+        let nodes = stream::Config {
+            max_age: limits.lease,
+            duplicate_window: limits.lease.min(DUPLICATE_WINDOW),
             // A node that lives writes again: there is nothing to keep over a restart of servers.
             storage: stream::StorageType::Memory,
-            ..nodes
+            ..nodes.config()
         };
-        let leases = bucket("leases", "The node of each active entity", Duration::ZERO);
-        let states = bucket("states", "The states of entities", Duration::ZERO);
+        let leases = bucket("leases", "The node of each active entity").config();
+        let states = bucket("states", "The states of entities").config();
         let durable = stream::Config {
             name: format!("{prefix}_durable"),
             description: Some("Messages until they are handled".to_owned()),
@@ -82,17 +82,38 @@ impl Stores {
     }
 }
 
-/// Opens a bucket, or makes it. Two nodes may try at once: who comes second opens it.
-async fn open(jetstream: &Context, config: kv::Config) -> Result<kv::Store, ConnectError> {
-    let bucket = config.bucket.clone();
-    if let Ok(store) = jetstream.get_key_value(&bucket).await {
-        return Ok(store);
+/// A bucket that is to be there.
+struct Bucket {
+    name: String,
+    description: String,
+    replicas: usize,
+}
+
+impl Bucket {
+    /// Returns the stream of the bucket, as the clients of NATS make it (ADR-8), but that only the
+    /// leader of its servers reads it: what a follower has may be old.
+    // The client's own function asks for the account first, and cannot read what servers before
+    // 2.10 say of it.
+    fn config(&self) -> stream::Config {
+        stream::Config {
+            name: format!("KV_{}", self.name),
+            description: Some(self.description.clone()),
+            subjects: vec![format!("$KV.{}.>", self.name)],
+            max_messages_per_subject: 1,
+            discard: stream::DiscardPolicy::New,
+            allow_rollup: true,
+            deny_delete: true,
+            allow_direct: false,
+            num_replicas: self.replicas,
+            ..Default::default()
+        }
     }
-    match jetstream.create_key_value(config).await {
-        Ok(store) => Ok(store),
-        Err(error) => match jetstream.get_key_value(&bucket).await {
-            Ok(store) => Ok(store),
-            Err(_) => Err(ConnectError::Bucket { bucket, error }),
-        },
-    }
+}
+
+/// Opens a bucket, or makes it.
+async fn open(jetstream: &Context, config: stream::Config) -> Result<kv::Store, ConnectError> {
+    let bucket = config.name.trim_start_matches("KV_").to_owned();
+    jetstream.get_or_create_stream(config).await?;
+    let opened = jetstream.get_key_value(&bucket).await;
+    opened.map_err(|error| ConnectError::Bucket { bucket, error })
 }

@@ -80,7 +80,7 @@ impl Membership {
     pub(crate) async fn write(&self, bucket: &Store, record: &Record) -> Result<(), WriteError> {
         let begin = Instant::now();
         let bytes = serde_json::to_vec(record).map(Bytes::from)?;
-        let written = timeout(self.lease / 2, bucket.put(self.me.as_str(), bytes)).await;
+        let written = timeout(self.lease / 3, bucket.put(self.me.as_str(), bytes)).await;
         written.map_err(|_| WriteError::Late)??;
         self.until.send_replace(Some(begin + self.lease));
         Ok(())
@@ -97,7 +97,7 @@ impl Membership {
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum WriteError {
-    #[error("no acknowledgement came within half of the lease")]
+    #[error("no acknowledgement came within a third of the lease")]
     Late,
     #[error(transparent)]
     Put(#[from] async_nats::jetstream::kv::PutError),

@@ -12,6 +12,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::{NodeId, Record};
+use crate::entity::placement;
 
 /// The most nodes of a cluster. What more there are is not asked.
 const NODES_MAX: usize = 1_024;
@@ -194,13 +195,24 @@ impl Table {
         })
     }
 
-    /// Returns the live nodes that host entities of this kind.
-    pub(crate) fn hosts(&self, kind: &str) -> Vec<NodeId> {
+    /// Returns the live node that the entity with this key belongs to, of those that host its kind.
+    /// `tried` ones are left out.
+    pub(crate) fn place(&self, kind: &str, key: u64, tried: &[NodeId]) -> Option<NodeId> {
         let nodes = self.nodes.read();
-        let hosts = nodes
-            .iter()
-            .filter(|(_, node)| !node.record.is_draining && node.record.hosts(kind));
-        hosts.map(|(id, _)| id.clone()).collect()
+        let hosts = nodes.iter().filter(|(id, node)| {
+            !node.record.is_draining && node.record.hosts(kind) && !tried.contains(id)
+        });
+        placement::best(key, hosts.map(|(id, _)| id)).cloned()
+    }
+
+    /// Returns the kinds of entities that are hosted anywhere.
+    pub(crate) fn hosted(&self) -> Vec<String> {
+        let nodes = self.nodes.read();
+        let kinds = nodes.values().flat_map(|node| &node.record.entities);
+        let mut kinds: Vec<_> = kinds.cloned().collect();
+        kinds.sort_unstable();
+        kinds.dedup();
+        kinds
     }
 
     /// Returns the kinds of actors that members of this group are of.

@@ -14,6 +14,8 @@ use crate::wire::Request;
 
 /// The default deadline of an ask.
 const TIMEOUT_DEFAULT: Duration = Duration::from_secs(5);
+/// The longest deadline.
+pub(crate) const TIMEOUT_MAX: Duration = Duration::from_secs(60 * 60);
 
 /// A message with its receiver, as the methods that `#[messages(remote = "…")]` generates return it:
 /// to be sent by `ask`, `tell` or `deliver`.
@@ -44,9 +46,9 @@ where
     }
 
     /// Waits for a reply, or for the acknowledgement of a durable message, at most this long.
-    /// Default 5 s.
+    /// Default 5 s, at most 1 h.
     pub fn timeout(mut self, timeout: Duration) -> Self {
-        self.timeout = timeout;
+        self.timeout = timeout.min(TIMEOUT_MAX);
         self
     }
 

@@ -55,6 +55,11 @@ impl<A: RemoteActor> Handlers<A> {
         self.0.keys().copied()
     }
 
+    /// Returns `true` if there is a message of this name.
+    pub(crate) fn has(&self, message: &str) -> bool {
+        self.0.contains_key(message)
+    }
+
     pub(crate) async fn handle(
         &self,
         actor: ActorRef<A>,

@@ -4,3 +4,4 @@ mod alone;
 mod counter;
 mod delivery;
 mod nodes;
+mod permissions;

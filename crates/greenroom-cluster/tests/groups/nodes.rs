@@ -218,7 +218,7 @@ async fn a_watcher_is_told_who_joins_leaves_and_is_lost() {
         ..
     } = two;
     drop((lost, publication));
-    assert_eq!(next(MemberChange::Left).await, id);
+    assert_eq!(next(MemberChange::Lost).await, id);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -228,6 +228,15 @@ macro_rules! setters {
             self
         }
 
+        /// Shows the state of this cluster in the server's [`Status`](crate::Status), beside those
+        /// given before. The server does not end it: [`drain`](crate::cluster::Cluster::drain) it
+        /// when the server has drained.
+        #[cfg(feature = "cluster")]
+        pub fn cluster(mut self, cluster: &$crate::cluster::Cluster) -> Self {
+            self.settings.sources.clusters.push(cluster.clone());
+            self
+        }
+
         /// Shows the certificates that `status` returns in the server's
         /// [`Status`](crate::Status), after those of its [TLS](Self::tls): for those of a
         /// [resolver](crate::TlsBuilder::resolver), such as one that obtains certificates. It is

@@ -5,6 +5,8 @@ use std::fmt;
 pub(crate) struct Sources {
     #[cfg(feature = "bus")]
     pub(crate) buses: Vec<greenroom_bus::Bus>,
+    #[cfg(feature = "cluster")]
+    pub(crate) clusters: Vec<greenroom_cluster::Cluster>,
     #[cfg(any(feature = "tls", feature = "tls-ring"))]
     pub(crate) tls: Option<greenroom_server::Tls>,
     /// Certificates that come from elsewhere.

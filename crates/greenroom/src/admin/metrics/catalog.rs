@@ -248,6 +248,17 @@ pub const METRICS: &[Metric] = &[
         "Gaps after a reconnection, one for each subscription",
     ),
     counter("greenroom_bus_connections_lost_total", BUS, "Connections to Redis that were lost"),
+    counter("greenroom_cluster_asks_total", &[], "Asks of actors that may be at other nodes"),
+    counter(
+        "greenroom_cluster_ask_errors_total", &["error"],
+        "Asks without a reply: no_such, no_such_message, late, lost, refused, failed, codec",
+    ),
+    counter("greenroom_cluster_tells_total", &[], "Messages told to actors at other nodes"),
+    counter("greenroom_cluster_delivered_total", &[], "Durable messages that were handled here"),
+    counter(
+        "greenroom_cluster_dead_letters_total", &["reason"],
+        "Messages that came here and were not handled, and whose senders do not hear of it",
+    ),
     counter("greenroom_trace_spans_sent_total", &[], "Spans that the collector has taken"),
     counter(
         "greenroom_trace_spans_dropped_total", &["reason"],

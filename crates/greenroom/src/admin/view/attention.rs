@@ -45,6 +45,8 @@ pub(super) fn warnings(status: &Status, history: &history::Shown, now: i64) -> V
     warnings.extend(routes(status));
     #[cfg(feature = "bus")]
     warnings.extend(buses(status));
+    #[cfg(feature = "cluster")]
+    warnings.extend(clusters(status));
     #[cfg(feature = "psgi")]
     warnings.extend(perl(status));
     #[cfg(feature = "proxy")]
@@ -148,6 +150,20 @@ fn buses(status: &Status) -> Vec<Warning> {
         let what = format!("Redis is away: {error}.");
         let advice = "Messages reach this process only until it is back; it is tried again.";
         Warning::new(Tone::Bad, what, advice, "bus.md")
+    });
+    warnings.collect()
+}
+
+#[cfg(feature = "cluster")]
+fn clusters(status: &Status) -> Vec<Warning> {
+    let away = status
+        .clusters
+        .iter()
+        .filter(|cluster| !cluster.is_connected);
+    let warnings = away.map(|cluster| {
+        let what = format!("Node {} has no connection to NATS.", cluster.node);
+        let advice = "Asks of other nodes fail until it is back; it is tried again.";
+        Warning::new(Tone::Bad, what, advice, "cluster.md")
     });
     warnings.collect()
 }

@@ -9,6 +9,8 @@ mod buses;
 #[cfg(any(feature = "tls", feature = "tls-ring"))]
 mod certificates;
 mod charts;
+#[cfg(feature = "cluster")]
+mod clusters;
 mod format;
 mod loops;
 #[cfg(feature = "psgi")]
@@ -153,6 +155,8 @@ fn sections(status: &Status) -> Vec<Section> {
         actors::section(status),
         #[cfg(feature = "bus")]
         buses::section(status),
+        #[cfg(feature = "cluster")]
+        clusters::section(status),
         #[cfg(feature = "psgi")]
         perl::section(status),
         #[cfg(any(feature = "tls", feature = "tls-ring"))]

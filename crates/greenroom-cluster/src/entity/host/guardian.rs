@@ -1,0 +1,66 @@
+use std::marker::PhantomData;
+
+use greenroom_actor::{
+    Actor, ActorRef, ActorSystem, Context, Directive, Handler, Limits, SpawnError, Supervision,
+};
+use parking_lot::Mutex;
+
+use super::HostSettings;
+use crate::entity::key::kind_of;
+use crate::entity::{Activation, Entity};
+use crate::remote::RemoteActor;
+
+/// The parent of the entities of a host. An entity that fails ends: the next message activates it,
+/// of what is stored.
+pub(super) struct Guardian<E> {
+    dispatcher: Option<String>,
+    kind: PhantomData<fn(E)>,
+}
+
+/// A request for the actor of an activation.
+pub(super) struct Spawn<E: Entity>(pub(super) Activation<E::State>);
+
+impl<E: Entity> Guardian<E> {
+    pub(super) fn spawn(
+        system: &ActorSystem,
+        settings: &HostSettings,
+    ) -> Result<ActorRef<Self>, SpawnError> {
+        let dispatcher = settings.dispatcher.clone();
+        let children_max = settings.active_max.saturating_add(settings.activating_max);
+        let guardian = system.build(move || Self {
+            dispatcher: dispatcher.clone(),
+            kind: PhantomData,
+        });
+        let kind = kind_of(<E as RemoteActor>::NAME);
+        guardian
+            .name(format!("entities-{kind}"))
+            .limits(Limits::default().children(u32::try_from(children_max).unwrap_or(u32::MAX)))
+            .spawn()
+    }
+}
+
+impl<E: Entity> Actor for Guardian<E> {
+    fn type_name() -> &'static str {
+        "EntityGuardian"
+    }
+
+    fn supervision() -> Supervision {
+        Supervision::one_for_one().always(Directive::Stop)
+    }
+}
+
+impl<E: Entity> Handler<Spawn<E>> for Guardian<E> {
+    type Reply = Result<ActorRef<E>, SpawnError>;
+
+    fn handle(&mut self, Spawn(activation): Spawn<E>, context: &mut Context<Self>) -> Self::Reply {
+        let activation = Mutex::new(Some(Box::new(activation)));
+        let entity = context.build(move || {
+            let activation = activation.lock().take();
+            E::new(*activation.expect("an entity is not restarted, by its supervision"))
+        });
+        match &self.dispatcher {
+            Some(dispatcher) => entity.dispatcher(dispatcher.clone()).spawn(),
+            None => entity.spawn(),
+        }
+    }
+}

@@ -1,0 +1,262 @@
+//! The host of a kind of entity at a node.
+
+mod activate;
+mod guardian;
+mod queued;
+mod runner;
+mod settings;
+mod status;
+mod table;
+mod tasks;
+
+pub use settings::HostSettings;
+pub use status::HostStatus;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use greenroom_actor::{ActorRef, ActorSystem, SpawnError};
+use parking_lot::Mutex;
+use tokio::sync::{Notify, Semaphore, oneshot, watch};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, timeout};
+
+use self::activate::{Active, not_active};
+use self::guardian::Guardian;
+use self::queued::{Outcome, Queued};
+use self::runner::{Begin, run};
+use self::status::Counts;
+use self::table::{Offer, Table, TableLimits};
+use super::Entity;
+use super::cell::Keeper;
+use super::key::kind_of;
+use super::lease::Leases;
+use super::storage::Storage;
+use crate::names::EntityId;
+use crate::remote::Handlers;
+use crate::wire::{Inbound, Rejection, Request, Response, Target};
+
+const TARGET: &str = "greenroom::cluster";
+
+/// The host of a kind of entity: activates those that messages come for, gives them their messages
+/// one by one and in order, and passivates them when they are idle.
+///
+/// When the node's own lease ends all activations end at once, for others may take them over. The
+/// host takes messages again when the node has a lease again.
+pub(crate) struct Host<E: Entity> {
+    settings: HostSettings,
+    handlers: Handlers<E>,
+    guardian: ActorRef<Guardian<E>>,
+    leases: Arc<dyn Leases>,
+    keeper: Arc<Keeper>,
+    table: Mutex<Table<Active<E>, Queued>>,
+    in_flight: Arc<Semaphore>,
+    activating: Semaphore,
+    passivating: Arc<Semaphore>,
+    /// The moment until which the node's lease holds; `None` for ever.
+    held_until: watch::Receiver<Option<Instant>>,
+    /// The number of times that the node lost its lease.
+    terms: AtomicU64,
+    is_draining: AtomicBool,
+    /// Notified when a runner ends.
+    changed: Notify,
+    counts: Counts,
+}
+
+/// What a host needs of its node.
+pub(crate) struct HostParts {
+    pub(crate) leases: Arc<dyn Leases>,
+    /// The storage, unless the settings have one.
+    pub(crate) storage: Arc<dyn Storage>,
+    pub(crate) held_until: watch::Receiver<Option<Instant>>,
+    /// The time for which the node's lease holds without renewal.
+    pub(crate) lease: Duration,
+}
+
+impl<E: Entity> Host<E> {
+    /// Starts a host. It goes on as long as the tasks do.
+    pub(crate) fn start(
+        system: &ActorSystem,
+        settings: HostSettings,
+        parts: HostParts,
+    ) -> Result<(Arc<Self>, JoinSet<()>), SpawnError> {
+        let keeper = Keeper {
+            storage: settings.storage.clone().unwrap_or(parts.storage),
+            bytes_max: settings.state_bytes_max,
+            applied_max: settings.applied_max,
+        };
+        let host = Arc::new(Self {
+            handlers: Handlers::of_actor(),
+            guardian: Guardian::spawn(system, &settings)?,
+            leases: parts.leases,
+            keeper: Arc::new(keeper),
+            table: Mutex::new(Table::new()),
+            in_flight: Arc::new(Semaphore::new(settings.in_flight_max)),
+            activating: Semaphore::new(settings.activating_max),
+            passivating: Arc::new(Semaphore::new(settings.activating_max)),
+            held_until: parts.held_until,
+            terms: AtomicU64::new(0),
+            is_draining: AtomicBool::new(false),
+            changed: Notify::new(),
+            counts: Counts::default(),
+            settings,
+        });
+        let tasks = tasks::start(&host, parts.lease);
+        Ok((host, tasks))
+    }
+
+    fn status(&self) -> HostStatus {
+        let table = self.table.lock();
+        let (entities, idle) = (table.len(), table.idle());
+        drop(table);
+        let in_flight = self.settings.in_flight_max - self.in_flight.available_permits();
+        self.counts.read(self.kind(), entities, idle, in_flight)
+    }
+
+    /// Takes no more messages, lets the entities handle those that wait, passivates them and gives
+    /// their leases back.
+    pub(crate) async fn drain(self: &Arc<Self>) {
+        self.is_draining.store(true, Ordering::Relaxed);
+        self.passivate_idle(|_| true).await;
+        loop {
+            let changed = self.changed.notified();
+            tokio::pin!(changed);
+            // Listened to before the look, or the end of the last runner could go unnoticed.
+            changed.as_mut().enable();
+            if self.table.lock().len() == 0 {
+                return;
+            }
+            changed.await;
+        }
+    }
+
+    /// Ends all activations, without a word to anybody.
+    pub(crate) fn end_all(&self) {
+        self.terms.fetch_add(1, Ordering::SeqCst);
+        let ended = self.table.lock().end_all();
+        for active in ended {
+            active.cell.end();
+            active.actor.kill();
+        }
+    }
+
+    /// Ends the actors of all entities.
+    pub(crate) fn stop(&self) {
+        self.is_draining.store(true, Ordering::Relaxed);
+        self.end_all();
+        self.guardian.kill();
+    }
+
+    fn kind(&self) -> &'static str {
+        kind_of(E::NAME)
+    }
+
+    /// Returns `true` as long as the node's lease holds.
+    fn is_held(&self) -> bool {
+        let until = *self.held_until.borrow();
+        until.is_none_or(|until| Instant::now() < until)
+    }
+
+    /// Returns a number that changes when the node loses its lease.
+    fn term(&self) -> Result<u64, Rejection> {
+        if !self.is_held() {
+            return Err(not_active("the node has lost its lease"));
+        }
+        Ok(self.terms.load(Ordering::SeqCst))
+    }
+
+    /// Returns `true` if an entity may stay active. Called with the table locked: who ends all
+    /// changes the term before that, and then ends what is idle there.
+    fn may_rest(&self, active: &Active<E>) -> bool {
+        !self.is_draining() && self.is_held() && !self.is_over(active)
+    }
+
+    /// Returns `true` if the activation must not go on.
+    fn is_over(&self, active: &Active<E>) -> bool {
+        active.has_ended() || active.term != self.terms.load(Ordering::SeqCst)
+    }
+
+    /// Gives a message to its entity, or says why not.
+    fn offer(self: &Arc<Self>, request: Request) -> Result<oneshot::Receiver<Outcome>, Rejection> {
+        let id = self.check(&request)?;
+        let in_flight = Arc::clone(&self.in_flight).try_acquire_owned();
+        let permit = in_flight.map_err(|_| Rejection::busy(None))?;
+        let limits = TableLimits {
+            active_max: self.settings.active_max,
+            evicted_max: self.settings.activating_max,
+            queue_max: self.settings.queue_max,
+        };
+        let (queued, outcome) = Queued::new(request, permit);
+        let offer = self.table.lock().offer(&id, queued, &limits);
+        match offer {
+            Offer::Queued => {}
+            Offer::Full(_) => return Err(Rejection::busy(None)),
+            Offer::Begin { active, evicted } => {
+                self.run(id, Begin::Run(active));
+                if let Some((id, active)) = evicted {
+                    self.run(id, Begin::Passivate(active));
+                }
+            }
+        }
+        Ok(outcome)
+    }
+
+    fn check(&self, request: &Request) -> Result<EntityId, Rejection> {
+        let Target::Entity(id) = &request.target else {
+            let offered = Vec::new();
+            return Err(Rejection::NoSuchActor { offered });
+        };
+        if self.is_draining() {
+            return Err(Rejection::Draining);
+        }
+        self.term()?;
+        if !self.handlers.has(&request.message) {
+            let known = self.handlers.names().map(str::to_owned).collect();
+            return Err(Rejection::NoSuchMessage { known });
+        }
+        Ok(id.clone())
+    }
+
+    fn run(self: &Arc<Self>, id: EntityId, begin: Begin<E>) {
+        tokio::spawn(run(Arc::clone(self), id, begin));
+    }
+}
+
+impl<E: Entity> Inbound for Host<E> {
+    fn handle(self: Arc<Self>, request: Request) -> BoxFuture<'static, Response> {
+        Box::pin(async move {
+            let within = request.timeout;
+            let outcome = match self.offer(request) {
+                Ok(outcome) => outcome,
+                Err(rejection) => return Response::rejected(rejection),
+            };
+            let outcome = match within {
+                Some(within) => timeout(within, outcome).await,
+                None => Ok(outcome.await),
+            };
+            let outcome = match outcome {
+                Ok(outcome) => outcome.unwrap_or(Err(Rejection::Ended)),
+                Err(_) => Err(Rejection::Late),
+            };
+            Response {
+                outcome,
+                wait: self.wait(),
+            }
+        })
+    }
+
+    /// There is no choice between hosts: an entity is where it is.
+    fn wait(&self) -> Duration {
+        Duration::ZERO
+    }
+
+    fn is_draining(&self) -> bool {
+        self.is_draining.load(Ordering::Relaxed)
+    }
+
+    fn host_status(&self) -> Option<HostStatus> {
+        Some(self.status())
+    }
+}

@@ -1,0 +1,192 @@
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use greenroom_actor::{ActorSystem, SpawnError};
+use thiserror::Error;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+use super::Entity;
+use super::host::{Host, HostParts, HostSettings, HostStatus};
+use super::lease::{JetStreamLeases, Leases};
+use super::storage::{JetStreamStorage, Storage};
+use crate::core::Core;
+use crate::deliver;
+use crate::directory::PublishError;
+use crate::names::check_kind;
+use crate::wire::Inbound;
+
+/// The longest wait until the others know that a host leaves.
+const ANNOUNCED_WITHIN: Duration = Duration::from_secs(2);
+/// The time that a host which is dropped takes to passivate its entities.
+const DROPPED_WITHIN: Duration = Duration::from_secs(10);
+
+/// A node's hosting of a kind of entity. Dropped, the host takes no more messages, and passivates
+/// its entities within 10 s; [`leave`](Self::leave) waits for that.
+#[must_use = "the node stops to host the entities when this is dropped"]
+pub struct Hosting {
+    core: Arc<Core>,
+    actor: &'static str,
+    host: Arc<dyn Hosted>,
+    tasks: JoinSet<()>,
+    stop_durable: watch::Sender<bool>,
+}
+
+/// The reason for which a node cannot host a kind of entity.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum HostError {
+    /// The name cannot be used, or the node hosts the kind already.
+    #[error(transparent)]
+    Publish(#[from] PublishError),
+    /// The parent of the entities was not spawned.
+    #[error(transparent)]
+    Spawn(#[from] SpawnError),
+}
+
+/// A host, whatever kind it is of.
+trait Hosted: Inbound {
+    fn drain(self: Arc<Self>) -> BoxFuture<'static, ()>;
+    fn stop(&self);
+}
+
+impl<E: Entity> Hosted for Host<E> {
+    fn drain(self: Arc<Self>) -> BoxFuture<'static, ()> {
+        async move { Self::drain(&self).await }.boxed()
+    }
+
+    fn stop(&self) {
+        Self::stop(self);
+    }
+}
+
+impl Hosting {
+    pub(crate) fn new<E: Entity>(
+        core: &Arc<Core>,
+        system: &ActorSystem,
+        settings: HostSettings,
+    ) -> Result<Self, HostError> {
+        check_kind(E::NAME).map_err(PublishError::from)?;
+        let durable_max = settings.durable_in_flight_max;
+        let (host, tasks) = Host::<E>::start(system, settings, parts(core))?;
+        let added = core.directory.add_host(E::NAME, Arc::clone(&host) as _);
+        if let Err(error) = added {
+            host.stop();
+            return Err(error.into());
+        }
+        let mut hosting = Self {
+            core: Arc::clone(core),
+            actor: E::NAME,
+            host,
+            tasks,
+            stop_durable: watch::Sender::new(false),
+        };
+        hosting.take_durable(durable_max);
+        hosting.core.membership.change();
+        Ok(hosting)
+    }
+
+    /// Begins to pass on durable messages for entities of this kind, wherever they are active.
+    fn take_durable(&mut self, durable_max: usize) {
+        let Some(nats) = self.core.nats() else { return };
+        let core = Arc::downgrade(&self.core);
+        let consumer = deliver::Consumer {
+            core: core.clone(),
+            filter: nats.subjects.durable_of_kind(self.actor),
+            name: format!("entity_{}", self.actor.replace('.', "_")),
+            in_flight_max: durable_max,
+            handle: Arc::new(move |request| {
+                let core = core.upgrade();
+                async move {
+                    match core {
+                        Some(core) => core.pass_to_entity(request).await,
+                        None => crate::wire::Response::rejected(crate::wire::Rejection::Ended),
+                    }
+                }
+                .boxed()
+            }),
+            stop: self.stop_durable.subscribe(),
+        };
+        self.tasks.spawn(consumer.run());
+    }
+
+    /// Waits until the other nodes have been told of the host.
+    pub async fn announced(&self) {
+        self.core.announced().await;
+    }
+
+    /// Returns the numbers of the host at about this moment.
+    #[must_use]
+    pub fn status(&self) -> HostStatus {
+        self.host.host_status().unwrap_or_default()
+    }
+
+    /// Stops hosting: other nodes are told, the entities handle what waits for them, are passivated
+    /// and can be activated elsewhere. What comes in between is rejected and goes there. Returns
+    /// `false` if that took longer than `within`; then the rest of them ends at once.
+    pub async fn leave(self, within: Duration) -> bool {
+        self.stop_durable.send_replace(true);
+        let draining = tokio::spawn(Arc::clone(&self.host).drain());
+        self.core.membership.change();
+        let _ = timeout(ANNOUNCED_WITHIN, self.core.announced()).await;
+        let stop = draining.abort_handle();
+        let is_drained = timeout(within, draining).await.is_ok();
+        stop.abort();
+        self.host.stop();
+        is_drained
+    }
+}
+
+impl Drop for Hosting {
+    fn drop(&mut self) {
+        self.core.directory.remove_host(self.actor);
+        self.core.membership.change();
+        let host = Arc::clone(&self.host);
+        let draining = async move {
+            let _ = timeout(DROPPED_WITHIN, Arc::clone(&host).drain()).await;
+            host.stop();
+        };
+        // Outside of a runtime nothing runs that could be passivated.
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(draining);
+        } else {
+            self.host.stop();
+        }
+    }
+}
+
+impl fmt::Debug for Hosting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Hosting")
+            .field("actor", &self.actor)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Returns what a host needs of its node.
+fn parts(core: &Core) -> HostParts {
+    let me = core.me().as_str();
+    let (leases, storage): (Arc<dyn Leases>, Arc<dyn Storage>) = match core.nats() {
+        Some(nats) => {
+            let stores = &nats.stores;
+            let leases = JetStreamLeases::new(stores.leases.clone(), stores.nodes.clone(), me);
+            let bytes_max = nats.client.max_payload();
+            let storage = JetStreamStorage::new(stores.states.clone(), bytes_max);
+            (Arc::new(leases), Arc::new(storage))
+        }
+        None => (
+            Arc::new(core.entities.local_nodes.register(me)),
+            Arc::new(core.entities.local_states.clone()),
+        ),
+    };
+    HostParts {
+        leases,
+        storage,
+        held_until: core.membership.until(),
+        lease: core.membership.lease,
+    }
+}

@@ -1,0 +1,80 @@
+use async_nats::jetstream::kv::Store;
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use greenroom_actor::BoxError;
+
+use super::{Claim, Leases};
+use crate::entity::Key;
+use crate::entity::kv::{self, NotReplaced};
+
+/// The tries to replace a record that others replace meanwhile. Each failed one means that another
+/// node has succeeded.
+const TRIES_MAX: u32 = 4;
+
+/// Leases in a bucket of `JetStream`: for each entity a record with the id of the node that has it,
+/// empty if none has. The fence is the revision of the record.
+///
+/// A node counts as registered while its record is in the bucket of nodes. A lagging look there, or
+/// at the lease, can only fail to get a lease, or take one from a node that lives.
+#[derive(Debug)]
+pub(crate) struct JetStreamLeases {
+    leases: Store,
+    nodes: Store,
+    node: Box<str>,
+}
+
+impl JetStreamLeases {
+    /// Creates the leases of a node. The key of a record in `nodes` is the node's id.
+    pub(crate) fn new(leases: Store, nodes: Store, node: &str) -> Self {
+        Self {
+            leases,
+            nodes,
+            node: node.into(),
+        }
+    }
+
+    async fn try_claim(&self, key: &Key) -> Result<Claim, BoxError> {
+        let name = key.name();
+        for _ in 0..TRIES_MAX {
+            let last = kv::last(&self.leases, &name).await?;
+            if let Some(node) = self.other_holder(last.value).await? {
+                return Ok(Claim::HeldBy { node });
+            }
+            let mine = Bytes::copy_from_slice(self.node.as_bytes());
+            match kv::replace(&self.leases, &name, mine, last.revision).await {
+                Ok(fence) => return Ok(Claim::Owned { fence }),
+                Err(NotReplaced::Conflict) => {}
+                Err(NotReplaced::Unknown(error)) => return Err(error),
+            }
+        }
+        Err(format!("others claim {key} too: not got in {TRIES_MAX} tries").into())
+    }
+
+    /// Returns the registered node that holds a lease, if it is not this one.
+    async fn other_holder(&self, lease: Option<Bytes>) -> Result<Option<String>, BoxError> {
+        let Some(lease) = lease else { return Ok(None) };
+        let node = std::str::from_utf8(&lease)?;
+        if node.is_empty() || *node == *self.node {
+            return Ok(None);
+        }
+        let record = kv::last(&self.nodes, node).await?;
+        Ok(record.value.map(|_| node.to_owned()))
+    }
+
+    async fn try_release(&self, key: &Key, fence: u64) -> Result<(), BoxError> {
+        match kv::replace(&self.leases, &key.name(), Bytes::new(), fence).await {
+            Ok(_) | Err(NotReplaced::Conflict) => Ok(()),
+            Err(NotReplaced::Unknown(error)) => Err(error),
+        }
+    }
+}
+
+impl Leases for JetStreamLeases {
+    fn claim<'a>(&'a self, key: &'a Key) -> BoxFuture<'a, Result<Claim, BoxError>> {
+        Box::pin(self.try_claim(key))
+    }
+
+    fn release<'a>(&'a self, key: &'a Key, fence: u64) -> BoxFuture<'a, Result<(), BoxError>> {
+        Box::pin(self.try_release(key, fence))
+    }
+}
