@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::Parser;
 use greenroom_actor::{Actor, ActorSystem, messages};
-use greenroom_cluster::{Cluster, ClusterSettings, Remote};
+use greenroom_cluster::{Activation, Cluster, ClusterSettings, Entity, HostSettings, Remote};
 use lab_cluster::{DEADLINE, Peer, Questions, TEXT};
 
 /// Has an actor and entities, or asks them.
@@ -33,6 +33,14 @@ struct Answerer {
 
 impl Actor for Answerer {}
 
+impl Entity for Answerer {
+    type State = ();
+
+    fn new(_: Activation<()>) -> Self {
+        Self::default()
+    }
+}
+
 #[messages(remote = "answerer.v1")]
 impl Answerer {
     #[message]
@@ -59,16 +67,22 @@ impl Answerer {
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
     match Role::parse() {
-        Role::Node { url, .. } => {
+        Role::Node { url, active_max } => {
             let cluster = connected(&url).await?;
             let system = ActorSystem::new()?;
             let answerer = system.spawn(Answerer::default);
             let _publication = cluster.publish("answerer", &answerer)?;
+            let settings = HostSettings::default()
+                .active_max(active_max)
+                // Those that were asked first are active to the end.
+                .passivate_after(Duration::from_hours(1));
+            let _hosting = cluster.host_with::<Answerer>(&system, settings)?;
             std::future::pending().await
         }
         Role::Client { url, questions } => {
             let cluster = connected(&url).await?;
             cluster.member_known::<Answerer>("answerer").await;
+            cluster.host_known::<Answerer>().await;
             let answerer = cluster.actor("answerer")?;
             lab_cluster::run(Client { cluster, answerer }, &questions).await
         }
@@ -93,7 +107,7 @@ struct Client {
 }
 
 impl Peer for Client {
-    const HAS_ENTITIES: bool = false;
+    const HAS_ENTITIES: bool = true;
 
     async fn ask(&self, number: u64) -> anyhow::Result<u64> {
         let ask = self.answerer.answer(number, TEXT.to_owned());
@@ -108,11 +122,14 @@ impl Peer for Client {
         Ok(self.answerer.told().timeout(DEADLINE).ask().await?)
     }
 
-    async fn ask_entity(&self, _id: String, _number: u64) -> anyhow::Result<u64> {
-        anyhow::bail!("not yet")
+    async fn ask_entity(&self, id: String, number: u64) -> anyhow::Result<u64> {
+        let entity = self.cluster.entity::<Answerer>(id.as_str())?;
+        let ask = entity.answer(number, TEXT.to_owned());
+        Ok(ask.timeout(DEADLINE).ask().await?)
     }
 
-    async fn holder(&self, _id: String) -> anyhow::Result<u64> {
-        anyhow::bail!("not yet")
+    async fn holder(&self, id: String) -> anyhow::Result<u64> {
+        let entity = self.cluster.entity::<Answerer>(id.as_str())?;
+        Ok(entity.holder().timeout(DEADLINE).ask().await?)
     }
 }
