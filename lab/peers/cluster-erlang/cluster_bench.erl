@@ -176,12 +176,16 @@ recovered(Id, Killed, Start, Tick) ->
     after ?RECOVERY_TICK -> recovered(Id, Killed, Start, Tick + 1)
     end.
 
-%% The meter counts CPU between the two lines, over the number.
+%% The meter counts CPU between the two lines, over the number, and says when it has looked.
 window(Name, Work) ->
-    io:format("begin ~s~n", [Name]),
+    say("begin ~s~n", [Name]),
     {Count, Result} = Work(),
-    io:format("end ~s ~w~n", [Name, Count]),
+    say("end ~s ~w~n", [Name, Count]),
     Result.
+
+say(Format, Values) ->
+    io:format(Format, Values),
+    "\n" = io:get_line("").
 
 timed(Work) ->
     Start = erlang:monotonic_time(microsecond),

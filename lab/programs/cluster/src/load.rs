@@ -26,7 +26,7 @@ const LEAD: Duration = Duration::from_millis(100);
 pub(crate) async fn at_a_rate<P: Peer>(peer: &P, wanted: &Questions) -> anyhow::Result<Figures> {
     closed(lasting(wanted.warm_up), asking(peer)).await?;
     tokio::time::sleep(PAUSE).await;
-    let window = Window::begin("ask");
+    let window = Window::begin("ask")?;
     let (asking, rate, seconds) = (peer.clone(), wanted.rate, wanted.seconds);
     let runtime = Handle::current();
     // A thread of its own: tokio's timers are up to a millisecond late.
@@ -37,7 +37,7 @@ pub(crate) async fn at_a_rate<P: Peer>(peer: &P, wanted: &Questions) -> anyhow::
     for ask in asked {
         spent.extend(ask.await?.ok());
     }
-    window.end(spent.len() as u64);
+    window.end(spent.len() as u64)?;
     spent.sort_unstable();
     late.sort_unstable();
     Ok(Figures::from([
@@ -99,17 +99,18 @@ where
     R: Future<Output = anyhow::Result<u64>> + Send,
 {
     closed(lasting(wanted.warm_up), ask.clone()).await?;
-    let window = Window::begin(name);
+    let window = Window::begin(name)?;
     let begin = Instant::now();
     let done = closed(lasting(wanted.seconds), ask).await?;
     let spent = begin.elapsed();
-    window.end(done);
+    window.end(done)?;
     Ok(count(done) / spent.as_secs_f64())
 }
 
 fn asking<P: Peer>(
     peer: &P,
-) -> impl Fn(u64) -> futures_util::future::BoxFuture<'static, anyhow::Result<u64>> + Clone + use<P> {
+) -> impl Fn(u64) -> futures_util::future::BoxFuture<'static, anyhow::Result<u64>> + Clone + use<P>
+{
     let peer = peer.clone();
     move |number| {
         let peer = peer.clone();
@@ -155,12 +156,12 @@ where
 async fn tells<P: Peer>(peer: &P, wanted: &Questions) -> anyhow::Result<Figures> {
     batches(peer, wanted.warm_up).await?;
     let before = peer.told().await?;
-    let window = Window::begin("tell");
+    let window = Window::begin("tell")?;
     let begin = Instant::now();
     let sent = batches(peer, wanted.seconds).await?;
     let told = peer.told().await? - before;
     let spent = begin.elapsed();
-    window.end(told);
+    window.end(told)?;
     Ok(Figures::from([
         ("tell_rate", count(told) / spent.as_secs_f64()),
         ("lost", count(sent - told)),
@@ -184,7 +185,7 @@ async fn batches<P: Peer>(peer: &P, seconds: u64) -> anyhow::Result<u64> {
 pub(crate) async fn entities<P: Peer>(peer: &P, wanted: &Questions) -> anyhow::Result<Figures> {
     closed(lasting(wanted.warm_up), asking(peer)).await?;
     let (peer, entities) = (peer.clone(), wanted.entities);
-    let window = Window::begin("entities");
+    let window = Window::begin("entities")?;
     let begin = Instant::now();
     let ask = move |number: u64| {
         let peer = peer.clone();
@@ -193,7 +194,7 @@ pub(crate) async fn entities<P: Peer>(peer: &P, wanted: &Questions) -> anyhow::R
     let activated = closed(move |number| number < entities, ask).await?;
     let spent = begin.elapsed();
     tokio::time::sleep(PAUSE).await;
-    window.end(activated);
+    window.end(activated)?;
     let activated = count(activated);
     let rate = activated / spent.as_secs_f64();
     Ok(Figures::from([("rate", rate), ("entities", activated)]))

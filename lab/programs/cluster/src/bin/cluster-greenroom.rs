@@ -44,7 +44,11 @@ impl Entity for Answerer {
 #[messages(remote = "answerer.v1")]
 impl Answerer {
     #[message]
-    fn answer(&mut self, number: u64, #[expect(unused, reason = "its size matters")] text: String) -> u64 {
+    fn answer(
+        &mut self,
+        number: u64,
+        #[expect(unused, reason = "its size matters")] text: String,
+    ) -> u64 {
         number + 1
     }
 

@@ -1,9 +1,10 @@
 //! Runs a contestant's client, and counts the CPU of all its processes meanwhile.
 //!
 //! Between a line `begin NAME` of the client and its `end NAME COUNT`, CPU time and the growth of
-//! memory are counted, over that number. `kill PID` kills a process of the contestant at once.
+//! memory are counted, over that number; a byte tells the client each time that it may go on.
+//! `kill PID` kills a process of the contestant at once.
 
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, bail, ensure};
@@ -27,19 +28,24 @@ fn main() -> anyhow::Result<()> {
     let mut child = Command::new("setpriv")
         .args(["--pdeathsig", "KILL", "--"])
         .args(&client)
-        .stdin(Stdio::null())
+        .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
         .with_context(|| format!("cannot start {}", client.join(" ")))?;
+    let mut go_on = child.stdin.take().context("no input")?;
     let mut figures = Map::new();
     let (mut window, mut last) = (None, String::new());
     for line in BufReader::new(child.stdout.take().context("no output")?).lines() {
         let line = line?;
         match line.split(' ').collect::<Vec<_>>()[..] {
-            ["begin", _] => window = Some(Window::begin(server, child.id())?),
+            ["begin", _] => {
+                window = Some(Window::begin(server, child.id())?);
+                go_on.write_all(b"\n")?;
+            }
             ["end", name, count] => {
                 let ended = window.take().context("an end without a begin")?;
                 figures.extend(ended.end(name, count.parse()?));
+                go_on.write_all(b"\n")?;
             }
             ["kill", pid] => {
                 let pid = Pid::from_raw(pid.parse()?).context("no process")?;
@@ -78,7 +84,11 @@ impl Window {
             }
         }
         let client = Metered::begin(client).into_iter().collect();
-        Ok(Self([("client", client), ("broker", broker), ("node", nodes)]))
+        Ok(Self([
+            ("client", client),
+            ("broker", broker),
+            ("node", nodes),
+        ]))
     }
 
     fn end(self, name: &str, count: f64) -> Vec<(String, Value)> {

@@ -3,6 +3,7 @@ package bench;
 import static java.util.concurrent.TimeUnit.SECONDS;
 
 import bench.Answerer.Command;
+import java.io.IOException;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.HashSet;
@@ -246,13 +247,15 @@ public final class Client {
     return figures("recovery_ms", (System.nanoTime() - start) / 1e6, "asks", (double) asks);
   }
 
-  /** The meter counts CPU between the two lines, over the number. */
-  private static void begin(String name) {
+  /** The meter counts CPU between the two lines, over the number, and says when it has looked. */
+  private static void begin(String name) throws IOException {
     System.out.println("begin " + name);
+    System.in.read();
   }
 
-  private static void end(String name, long count) {
+  private static void end(String name, long count) throws IOException {
     System.out.println("end " + name + " " + count);
+    System.in.read();
   }
 
   private static String figures(Object... namesAndValues) {
