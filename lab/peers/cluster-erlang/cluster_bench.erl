@@ -1,7 +1,8 @@
 %% Questions to a gen_server of another node, and to entities, named processes that are started at
 %% some node with the first message for them:
 %%   erl -noshell -name node1@127.0.0.1 -setcookie lab -s cluster_bench serve
-%%   erl -noshell -name client@127.0.0.1 -setcookie lab -s cluster_bench client -extra CASE RATE SECONDS WARM_UP ENTITIES
+%%   erl -noshell -name client@127.0.0.1 -setcookie lab -s cluster_bench client \
+%%       -extra CASE RATE SECONDS WARM_UP ENTITIES
 -module(cluster_bench).
 -behaviour(gen_server).
 -export([serve/0, client/0, init/1, handle_call/3, handle_cast/2]).
@@ -136,7 +137,8 @@ asking(Ask, Number, End, Done) ->
     end.
 
 share(Work) ->
-    Workers = [spawn_monitor(fun() -> Work(Number) end) || Number <- lists:seq(1, ?OUTSTANDING)],
+    Start = fun(Number) -> spawn_monitor(fun() -> Work(Number) end) end,
+    Workers = [Start(Number) || Number <- lists:seq(1, ?OUTSTANDING)],
     [receive {'DOWN', Monitor, _, _, Why} -> normal = Why end || {_, Monitor} <- Workers],
     ok.
 

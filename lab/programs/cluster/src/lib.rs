@@ -22,7 +22,7 @@ const START: Duration = Duration::from_secs(30);
 /// The pause after which something is tried again, or measured when all is quiet.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// What is asked, how often and how long.
+/// A case, and the rate, the time and the number of its questions.
 #[derive(Clone, Debug, Args)]
 pub struct Questions {
     #[arg(value_enum)]

@@ -94,7 +94,7 @@ impl Window {
     fn end(self, name: &str, count: f64) -> Vec<(String, Value)> {
         let mut figures = Vec::new();
         let mut all = 0.0;
-        for (kind, metered) in self.0 {
+        for (kind, metered) in self.0.into_iter().filter(|(_, all)| !all.is_empty()) {
             let ended: Vec<_> = metered.into_iter().map(Metered::end).collect();
             let cpu_us = ended.iter().map(|(cpu_us, _)| cpu_us).sum::<f64>() / count;
             let bytes = ended.iter().map(|(_, bytes)| bytes).sum::<f64>() / count;

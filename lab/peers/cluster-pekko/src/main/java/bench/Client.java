@@ -1,5 +1,6 @@
 package bench;
 
+import static java.util.concurrent.TimeUnit.MILLISECONDS;
 import static java.util.concurrent.TimeUnit.SECONDS;
 
 import bench.Answerer.Command;
@@ -23,6 +24,7 @@ import org.apache.pekko.actor.typed.ActorSystem;
 import org.apache.pekko.actor.typed.javadsl.AskPattern;
 import org.apache.pekko.actor.typed.receptionist.Receptionist;
 import org.apache.pekko.cluster.sharding.typed.javadsl.ClusterSharding;
+import org.apache.pekko.japi.function.Function;
 
 /** The questions: Client SEED_PORT CASE RATE SECONDS WARM_UP ENTITIES prints a line of JSON. */
 public final class Client {
@@ -95,7 +97,7 @@ public final class Client {
     return sharding.entityRefFor(Answerer.ENTITY, id).ask(Answerer.Holder::new, DEADLINE);
   }
 
-  private long number(org.apache.pekko.japi.function.Function<ActorRef<Long>, Command> question) throws Exception {
+  private long number(Function<ActorRef<Long>, Command> question) throws Exception {
     return AskPattern.ask(answerer, question, DEADLINE, system.scheduler()).toCompletableFuture().get();
   }
 
@@ -243,7 +245,7 @@ public final class Client {
           recovered.countDown();
         }
       }, dispatcher);
-    } while (!recovered.await(RECOVERY_TICK_MS, java.util.concurrent.TimeUnit.MILLISECONDS));
+    } while (!recovered.await(RECOVERY_TICK_MS, MILLISECONDS));
     return figures("recovery_ms", (System.nanoTime() - start) / 1e6, "asks", (double) asks);
   }
 

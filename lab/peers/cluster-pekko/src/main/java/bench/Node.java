@@ -2,7 +2,9 @@ package bench;
 
 import com.typesafe.config.ConfigFactory;
 import java.util.Locale;
+import org.apache.pekko.actor.typed.ActorRef;
 import org.apache.pekko.actor.typed.ActorSystem;
+import org.apache.pekko.actor.typed.Props;
 import org.apache.pekko.actor.typed.javadsl.Behaviors;
 import org.apache.pekko.actor.typed.receptionist.Receptionist;
 import org.apache.pekko.cluster.sharding.typed.javadsl.ClusterSharding;
@@ -16,11 +18,9 @@ public final class Node {
     int seed = Integer.parseInt(arguments[0]);
     int port = arguments[1].equals("1") ? seed : 0;
     ActorSystem<Void> system = system(seed, port, "host");
-    system
-        .receptionist()
-        .tell(Receptionist.register(
-            Answerer.SERVICE,
-            system.systemActorOf(Answerer.create(), "answerer", org.apache.pekko.actor.typed.Props.empty())));
+    ActorRef<Answerer.Command> answerer =
+        system.systemActorOf(Answerer.create(), "answerer", Props.empty());
+    system.receptionist().tell(Receptionist.register(Answerer.SERVICE, answerer));
     host(system);
   }
 
@@ -38,7 +38,7 @@ public final class Node {
     return sharding;
   }
 
-  /** As the documentation advises; it has 7 s for clusters of up to 5 nodes. */
+  /** As the documentation advises, whose least `stable-after` for clusters of 5 nodes is 7 s. */
   private static String settings(int seed, int port, String role) {
     return String.format(
         Locale.ROOT,
