@@ -160,10 +160,10 @@ async fn tells<P: Peer>(peer: &P, wanted: &Questions) -> anyhow::Result<Figures>
     let begin = Instant::now();
     let sent = batches(peer, wanted.seconds).await?;
     let told = peer.told().await? - before;
-    let spent = begin.elapsed();
+    let seconds = begin.elapsed().as_secs_f64();
     window.end(told)?;
     Ok(Figures::from([
-        ("tell_rate", count(told) / spent.as_secs_f64()),
+        ("tell_rate", count(told) / seconds),
         ("lost", count(sent - told)),
     ]))
 }

@@ -95,7 +95,7 @@ async fn main() -> anyhow::Result<()> {
 
 async fn connected(url: &str) -> anyhow::Result<Cluster> {
     loop {
-        match Cluster::connect(ClusterSettings::new(url)?).await {
+        match Box::pin(Cluster::connect(ClusterSettings::new(url)?)).await {
             Ok(cluster) => return Ok(cluster),
             // The server has been started just now.
             Err(error) => eprintln!("{error}"),
