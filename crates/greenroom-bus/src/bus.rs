@@ -5,12 +5,13 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::core::{Adaptor, Core, SubscribeError};
-use crate::publish::PAYLOAD_BYTES_MAX;
+use crate::nats::Nats;
 use crate::redis::Redis;
+use crate::remote::AnyRemote;
 use crate::subscription::Receiver;
 use crate::{
-    Accepted, Pattern, PublishError, QueueSettings, RedisSettings, Sink, SinkSubscription, Status,
-    Subscription, Topic, TopicError,
+    Accepted, ConnectionState, NatsSettings, Pattern, PublishError, QueueSettings, RedisSettings,
+    Sink, SinkSubscription, Status, Subscription, Topic, TopicError,
 };
 
 /// A set of topics to publish to and to subscribe to. Cheap to clone. It ends with its last clone:
@@ -45,6 +46,19 @@ impl Bus {
         Ok(Self::new(core))
     }
 
+    /// Creates a bus through NATS, shared by all processes that are connected to the same server or
+    /// cluster and use the same [prefix](NatsSettings::prefix). It connects as
+    /// [`redis`](Self::redis) does.
+    ///
+    /// # Errors
+    /// The system gives no thread, or no I/O driver for it.
+    pub fn nats(settings: NatsSettings) -> io::Result<Self> {
+        let nats = Arc::new(Nats::new(settings));
+        let core = Arc::new(Core::new(Adaptor::Nats(Arc::clone(&nats))));
+        crate::nats::start(Arc::clone(&core), nats)?;
+        Ok(Self::new(core))
+    }
+
     fn new(core: Arc<Core>) -> Self {
         Self(Arc::new(Handle { core }))
     }
@@ -52,17 +66,21 @@ impl Bus {
     /// Waits until the bus is connected. In-process it always is. Put a time-out around it. For a
     /// single subscription see [`Subscription::established`].
     pub async fn connected(&self) {
-        if let Adaptor::Redis(redis) = &self.core().adaptor {
-            redis.connected().await;
+        if let Some(remote) = self.core().adaptor.remote() {
+            let mut state = remote.state().subscribe();
+            // The sender is in the bus, so the wait cannot fail.
+            let _ = state
+                .wait_for(|state| *state == ConnectionState::Connected)
+                .await;
         }
     }
 
-    /// Publishes to all subscribers, here and (with Redis) elsewhere.
+    /// Publishes to all subscribers, here and (with a server) elsewhere.
     ///
-    /// In-process it never waits. With Redis it waits for the server's reply, and before that for
-    /// space in the queue if many publish at once; while Redis is away it does not wait at all, but
-    /// fails or queues, as [`RedisSettings::while_away`] says. Dropping the future does not take
-    /// back a message that is queued.
+    /// In-process it never waits. With a server it waits for the server's reply, and before that
+    /// for space in the queue if many publish at once; while the server is away it does not wait at
+    /// all, but fails or queues, as [`WhileAway`](crate::WhileAway) says. Dropping the future does
+    /// not take back a message that is queued.
     ///
     /// # Errors
     /// See [`PublishError`].
@@ -71,14 +89,14 @@ impl Bus {
         topic: impl TryInto<Topic, Error: Into<TopicError>>,
         payload: impl Into<Bytes>,
     ) -> Result<Accepted, PublishError> {
-        let (topic, payload) = check(topic, payload)?;
-        match &self.core().adaptor {
-            Adaptor::InProcess => Ok(self.publish_here(topic, payload)),
-            Adaptor::Redis(redis) => redis.outbox.publish(topic, payload).await,
+        let (topic, payload) = self.check(topic, payload)?;
+        match self.core().adaptor.remote() {
+            None => Ok(self.publish_here(topic, payload)),
+            Some(remote) => remote.outbox().publish(topic, payload).await,
         }
     }
 
-    /// Publishes as [`publish`](Self::publish) does, without waiting: with Redis,
+    /// Publishes as [`publish`](Self::publish) does, without waiting: with a server,
     /// [`Accepted::Queued`] says that the message will be sent. If that fails, it is counted in
     /// [`Status`] and logged.
     ///
@@ -89,10 +107,10 @@ impl Bus {
         topic: impl TryInto<Topic, Error: Into<TopicError>>,
         payload: impl Into<Bytes>,
     ) -> Result<Accepted, PublishError> {
-        let (topic, payload) = check(topic, payload)?;
-        match &self.core().adaptor {
-            Adaptor::InProcess => Ok(self.publish_here(topic, payload)),
-            Adaptor::Redis(redis) => redis.outbox.try_publish(topic, payload),
+        let (topic, payload) = self.check(topic, payload)?;
+        match self.core().adaptor.remote() {
+            None => Ok(self.publish_here(topic, payload)),
+            Some(remote) => remote.outbox().try_publish(topic, payload),
         }
     }
 
@@ -112,8 +130,8 @@ impl Bus {
     }
 
     /// Subscribes to a topic, or to a pattern such as `/picture/*/likes`, with a queue of
-    /// [`EVENTS_MAX`](crate::EVENTS_MAX) messages that drops the oldest when it is full. With Redis
-    /// it takes effect after a moment: see [`Subscription::established`].
+    /// [`EVENTS_MAX`](crate::EVENTS_MAX) messages that drops the oldest when it is full. With a
+    /// server it takes effect after a moment: see [`Subscription::established`].
     ///
     /// # Errors
     /// See [`SubscribeError`].
@@ -170,8 +188,12 @@ impl Bus {
             overflow_closed: core.meters.overflow_closed.read(),
             reconnect_gaps: core.meters.reconnect_gaps.read(),
             redis: match &core.adaptor {
-                Adaptor::InProcess => None,
-                Adaptor::Redis(redis) => Some(redis.status(&core.meters)),
+                Adaptor::Redis(redis) => Some(redis.remote.status(&core.meters)),
+                _ => None,
+            },
+            nats: match &core.adaptor {
+                Adaptor::Nats(nats) => Some(nats.status(&core.meters)),
+                _ => None,
             },
         }
     }
@@ -182,22 +204,27 @@ impl Bus {
         Accepted::Published
     }
 
+    fn check(
+        &self,
+        topic: impl TryInto<Topic, Error: Into<TopicError>>,
+        payload: impl Into<Bytes>,
+    ) -> Result<(Topic, Bytes), PublishError> {
+        let topic = topic.try_into().map_err(Into::into)?;
+        let payload = payload.into();
+        let (bytes, bytes_max) = (payload.len(), self.core().adaptor.payload_bytes_max());
+        if bytes > bytes_max {
+            return Err(PublishError::TooLong {
+                topic,
+                bytes,
+                bytes_max,
+            });
+        }
+        Ok((topic, payload))
+    }
+
     fn core(&self) -> &Arc<Core> {
         &self.0.core
     }
-}
-
-fn check(
-    topic: impl TryInto<Topic, Error: Into<TopicError>>,
-    payload: impl Into<Bytes>,
-) -> Result<(Topic, Bytes), PublishError> {
-    let topic = topic.try_into().map_err(Into::into)?;
-    let payload = payload.into();
-    if payload.len() > PAYLOAD_BYTES_MAX {
-        let bytes = payload.len();
-        return Err(PublishError::TooLong { topic, bytes });
-    }
-    Ok((topic, payload))
 }
 
 impl Drop for Handle {

@@ -6,10 +6,12 @@ use parking_lot::RwLock;
 use tracing::debug;
 
 use crate::meters::Meters;
+use crate::nats::Nats;
 use crate::redis::Redis;
+use crate::remote::AnyRemote;
 use crate::subscription::{End, Offer, Receiver};
 use crate::table::{Members, Table};
-use crate::{Message, Pattern, Topic, TopicError};
+use crate::{Message, PAYLOAD_BYTES_MAX, Pattern, Topic, TopicError};
 
 /// The most subscriptions of one bus.
 pub const SUBSCRIPTIONS_MAX: usize = 1_048_576;
@@ -22,6 +24,7 @@ pub(crate) struct Core {
 
 pub(crate) enum Adaptor {
     InProcess,
+    Nats(Arc<Nats>),
     Redis(Arc<Redis>),
 }
 
@@ -60,18 +63,18 @@ impl Core {
     }
 
     pub(crate) fn join(&self, receiver: &Arc<Receiver>) -> Result<(), SubscribeError> {
-        match &self.adaptor {
-            Adaptor::InProcess => {
-                self.insert(receiver)?;
-                receiver.establish();
-            }
-            Adaptor::Redis(redis) => {
-                redis.enter(receiver.pattern())?;
-                self.insert(receiver)
-                    .inspect_err(|_| redis.leave(receiver.pattern()))?;
-                redis.settle(receiver);
-            }
+        if let Adaptor::Redis(redis) = &self.adaptor {
+            redis.check(receiver.pattern())?;
         }
+        let Some(remote) = self.adaptor.remote() else {
+            self.insert(receiver)?;
+            receiver.establish();
+            return Ok(());
+        };
+        remote.enter(receiver.pattern());
+        self.insert(receiver)
+            .inspect_err(|_| remote.leave(receiver.pattern()))?;
+        remote.settle(receiver);
         Ok(())
     }
 
@@ -87,8 +90,8 @@ impl Core {
     /// Removes the receiver. Returns `false`, and does nothing, if it is already removed.
     pub(crate) fn leave(&self, receiver: &Arc<Receiver>) -> bool {
         let was_there = self.table.write().remove(receiver.pattern(), receiver);
-        if let (true, Adaptor::Redis(redis)) = (was_there, &self.adaptor) {
-            redis.leave(receiver.pattern());
+        if let (true, Some(remote)) = (was_there, self.adaptor.remote()) {
+            remote.leave(receiver.pattern());
         }
         was_there
     }
@@ -99,9 +102,35 @@ impl Core {
         self.deliver_to(&matches, &Message::new(topic, payload));
     }
 
+    /// Delivers to the subscriptions of the topic that were active before: others have not missed
+    /// it.
+    pub(crate) fn deliver_to_established(&self, topic: Topic, payload: bytes::Bytes) {
+        let matches = self.table.read().matching(&topic);
+        let message = Message::new(topic, payload);
+        let receivers = matches.iter().flat_map(|members| members.iter());
+        self.offer(
+            receivers.filter(|receiver| receiver.is_established()),
+            &message,
+        );
+    }
+
+    /// Tells all active subscriptions that messages may be missing here.
+    pub(crate) fn notify_reconnected(&self) {
+        let all = self.table.read().all();
+        let receivers = all.iter().flat_map(|members| members.iter());
+        for receiver in receivers.filter(|receiver| receiver.is_established()) {
+            self.meters.reconnect_gaps.add(1);
+            receiver.notify_reconnected();
+        }
+    }
+
     pub(crate) fn deliver_to(&self, matches: &[Members<Receiver>], message: &Message) {
+        self.offer(matches.iter().flat_map(|members| members.iter()), message);
+    }
+
+    fn offer<'a>(&self, receivers: impl Iterator<Item = &'a Arc<Receiver>>, message: &Message) {
         let mut tally = Tally::default();
-        for receiver in matches.iter().flat_map(|members| members.iter()) {
+        for receiver in receivers {
             tally.add(receiver.offer(message), receiver);
         }
         self.meters.delivered.add(tally.delivered);
@@ -122,8 +151,8 @@ impl Core {
         for receiver in all.iter().flat_map(|members| members.iter()) {
             receiver.end(End::BusDropped);
         }
-        if let Adaptor::Redis(redis) = &self.adaptor {
-            redis.end();
+        if let Some(remote) = self.adaptor.remote() {
+            remote.end();
         }
     }
 
@@ -139,7 +168,25 @@ impl Adaptor {
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Self::InProcess => "in_process",
+            Self::Nats(_) => "nats",
             Self::Redis(_) => "redis",
+        }
+    }
+
+    /// Returns what is shared with the thread that holds the connection, if there is one.
+    pub(crate) fn remote(&self) -> Option<&dyn AnyRemote> {
+        match self {
+            Self::InProcess => None,
+            Self::Nats(nats) => Some(&nats.remote),
+            Self::Redis(redis) => Some(&redis.remote),
+        }
+    }
+
+    /// Returns the longest payload that can be published, in bytes.
+    pub(crate) fn payload_bytes_max(&self) -> usize {
+        match self {
+            Self::InProcess | Self::Redis(_) => PAYLOAD_BYTES_MAX,
+            Self::Nats(nats) => nats.payload_bytes_max(),
         }
     }
 }

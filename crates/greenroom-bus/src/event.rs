@@ -12,7 +12,7 @@ pub enum Event {
     Message(Message),
     /// Messages are missing between the event before and the event after.
     Gap {
-        /// The number of missing messages, if known. It is not after Redis was away.
+        /// The number of missing messages, if known. It is not after the server was away.
         missed: Option<u64>,
         /// The cause of the gap.
         cause: GapCause,

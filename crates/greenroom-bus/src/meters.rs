@@ -3,6 +3,10 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use metrics::{Counter, counter};
+use tracing::debug;
+
+use crate::PublishError;
+use crate::remote::Entry;
 
 /// A counter since the bus was created, and the metric that follows it.
 pub(crate) struct Meter {
@@ -18,6 +22,7 @@ pub(crate) struct Meters {
     pub(crate) reconnect_gaps: Meter,
     pub(crate) publish_failed: Meter,
     pub(crate) connections_lost: Meter,
+    pub(crate) replayed: Meter,
 }
 
 impl Meters {
@@ -43,7 +48,17 @@ impl Meters {
             connections_lost: meter(
                 counter!("greenroom_bus_connections_lost_total", "adaptor" => adaptor),
             ),
+            replayed: meter(counter!("greenroom_bus_replayed_total", "adaptor" => adaptor)),
         }
+    }
+}
+
+impl Meters {
+    /// Counts a message that was not published, and tells its publisher.
+    pub(crate) fn fail(&self, entry: Entry, error: PublishError) {
+        self.publish_failed.add(1);
+        debug!(topic = %entry.topic, %error, "a message was not published");
+        entry.fail(error);
     }
 }
 

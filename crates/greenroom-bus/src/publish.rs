@@ -7,12 +7,14 @@ pub const PAYLOAD_BYTES_MAX: usize = 1_048_576;
 /// The progress of a message that was published.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Accepted {
-    /// In-process: it is in the queues of all subscribers. Redis: the server has it. The number of
-    /// receivers is unknown: the one that Redis gives counts one node of a cluster only.
+    /// In-process: it is in the queues of all subscribers. Redis and NATS: the server has it; with
+    /// [replay](crate::NatsSettings::replay) it is in the stream. The number of receivers is
+    /// unknown: the one that Redis gives counts one node of a cluster only, and NATS gives none.
     Published,
-    /// It waits in this process: Redis is away ([`WhileAway::Queue`](crate::WhileAway::Queue)), or
-    /// it was published with [`try_publish`](crate::Bus::try_publish). It is lost if this process
-    /// ends before the server takes it.
+    /// It waits in this process: the server is away
+    /// ([`WhileAway::Queue`](crate::WhileAway::Queue)), or it was published with
+    /// [`try_publish`](crate::Bus::try_publish). It is lost if this process ends before the server
+    /// takes it.
     Queued,
 }
 
@@ -24,23 +26,26 @@ pub enum PublishError {
     #[error(transparent)]
     Topic(#[from] TopicError),
     /// The payload is too long. The publisher's fault.
-    #[error("the payload for `{topic}` has {bytes} bytes, and may have {PAYLOAD_BYTES_MAX}")]
+    #[error("the payload for `{topic}` has {bytes} bytes, and may have {bytes_max}")]
     TooLong {
         /// The topic of the message.
         topic: crate::Topic,
         /// The length of the payload.
         bytes: usize,
+        /// The most that it may have: [`PAYLOAD_BYTES_MAX`], or less if a server of NATS takes no
+        /// more (`max_payload`).
+        bytes_max: usize,
     },
     /// The value cannot be serialized as JSON. The publisher's fault.
     #[cfg(feature = "json")]
     #[error(transparent)]
     Json(#[from] crate::JsonError),
-    /// Redis is away, and [`WhileAway::Fail`](crate::WhileAway::Fail) is chosen, or it went away
-    /// before this message was sent. Try again later.
-    #[error("Redis is away")]
+    /// The server is away, and [`WhileAway::Fail`](crate::WhileAway::Fail) is chosen, or it went
+    /// away before this message was sent. Try again later.
+    #[error("the server of the bus is away")]
     Away,
-    /// The queue for Redis is full. Try again later.
-    #[error("the queue to Redis is full: {messages} messages, {bytes} bytes")]
+    /// The queue for the server is full. Try again later.
+    #[error("the queue to the server of the bus is full: {messages} messages, {bytes} bytes")]
     QueueFull {
         /// The most messages that may wait.
         messages: usize,
@@ -49,11 +54,11 @@ pub enum PublishError {
     },
     /// The connection broke after this message was sent and before the server's reply. It may have
     /// been published. To publish it again may double it.
-    #[error("the connection to Redis broke; the message may or may not have been published")]
+    #[error("the connection to the server broke; the message may or may not have been published")]
     Unknown,
     /// The server refused: for want of rights, or because another node of a cluster is responsible.
     /// Trying again does not help.
-    #[error("Redis refused the message: {reason}")]
+    #[error("the server refused the message: {reason}")]
     Refused {
         /// The server's own words.
         reason: String,

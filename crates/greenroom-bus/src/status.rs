@@ -1,10 +1,12 @@
 use serde::Serialize;
 
+use crate::Server;
+
 /// The state of a bus at one moment. Counters count from when the bus was created.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Status {
-    /// `in_process` or `redis`.
+    /// `in_process`, `nats` or `redis`.
     pub adaptor: &'static str,
     /// Subscriptions of this process.
     pub subscriptions: usize,
@@ -12,7 +14,7 @@ pub struct Status {
     pub topics: usize,
     /// Patterns with wildcards that have subscriptions.
     pub patterns: usize,
-    /// Messages published by this process: delivered in-process, or taken by Redis.
+    /// Messages published by this process: delivered in-process, or taken by the server.
     pub published: u64,
     /// Messages put into a queue or taken by a sink. One message to 1,000 subscriptions counts
     /// 1,000.
@@ -24,10 +26,22 @@ pub struct Status {
     /// Gaps after a reconnection, one for each subscription.
     pub reconnect_gaps: u64,
     /// The connection to Redis, if there is to be one.
-    pub redis: Option<RedisStatus>,
+    pub redis: Option<RemoteStatus>,
+    /// The connection to NATS, if there is to be one.
+    pub nats: Option<NatsStatus>,
 }
 
-/// The state of a bus' connection to Redis.
+impl Status {
+    /// Returns the connection to the server, and the kind of server, if there is to be one.
+    #[must_use]
+    pub fn remote(&self) -> Option<(Server, &RemoteStatus)> {
+        let nats = self.nats.as_ref().map(|nats| (Server::Nats, &nats.remote));
+        let redis = self.redis.as_ref().map(|redis| (Server::Redis, redis));
+        nats.or(redis)
+    }
+}
+
+/// The state of a bus' connection to its server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ConnectionState {
@@ -41,10 +55,36 @@ pub enum ConnectionState {
     Ended,
 }
 
-/// The connection of a bus to Redis.
+/// The connection of a bus to NATS.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
-pub struct RedisStatus {
+pub struct NatsStatus {
+    /// The part that all servers have.
+    #[serde(flatten)]
+    pub remote: RemoteStatus,
+    /// The server that the bus is connected to, or was last: its host and port.
+    pub server: Option<String>,
+    /// The replay from the stream, if there is to be one.
+    pub replay: Option<ReplayStatus>,
+}
+
+/// The replay of a bus from a stream of NATS.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct ReplayStatus {
+    /// The name of the stream.
+    pub stream: String,
+    /// The sequence number of the last message that was received from the stream, or of the last in
+    /// it when the bus first connected; `None` before that.
+    pub sequence: Option<u64>,
+    /// The number of messages that were received after a gap, from what the stream held.
+    pub replayed: u64,
+}
+
+/// The connection of a bus to its server.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct RemoteStatus {
     /// The state of the connection.
     pub state: ConnectionState,
     /// The number of connections that were lost.

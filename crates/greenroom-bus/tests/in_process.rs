@@ -317,6 +317,7 @@ async fn the_status_is_a_plain_object() {
         "overflow_closed": 0,
         "reconnect_gaps": 0,
         "redis": null,
+            "nats": null,
     });
     assert_eq!(status, expected);
 }

@@ -93,7 +93,12 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("greenroom-compat", &["greenroom"]),
     (
         "greenroom-examples",
-        &["greenroom", "greenroom-actor", "greenroom-stage"],
+        &[
+            "greenroom",
+            "greenroom-actor",
+            "greenroom-stage",
+            "greenroom-test-servers",
+        ],
     ),
     (
         "greenroom-renamed",

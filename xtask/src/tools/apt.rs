@@ -95,6 +95,7 @@ const PEERS: &[Need] = &[
     programs("testssl.sh", &["testssl"]),
     programs("caddy", &["caddy"]),
     programs("haproxy", &["haproxy"]),
+    programs("nats-server", &["nats-server"]),
     programs("nginx", &["nginx"]),
     programs("redis-server", &["redis-server"]),
     programs("erlang-base", &["erl", "erlc"]),

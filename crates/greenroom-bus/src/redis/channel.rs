@@ -5,18 +5,19 @@ use std::sync::Arc;
 use redis::PushKind;
 
 use crate::Pattern;
+use crate::remote::{self, Channel, Naming};
 use crate::topic::Segment;
 
 /// The set of commands that a channel takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     Topic,
     Shard,
     Glob,
 }
 
 impl Kind {
-    pub(super) fn of(pattern: &Pattern, is_sharded: bool) -> Self {
+    fn of(pattern: &Pattern, is_sharded: bool) -> Self {
         match (pattern.has_wildcard(), is_sharded) {
             (true, _) => Self::Glob,
             (false, true) => Self::Shard,
@@ -37,6 +38,28 @@ impl Kind {
             Self::Topic => "UNSUBSCRIBE",
             Self::Shard => "SUNSUBSCRIBE",
             Self::Glob => "PUNSUBSCRIBE",
+        }
+    }
+}
+
+impl remote::Kind for Kind {
+    fn is_pattern(self) -> bool {
+        self == Self::Glob
+    }
+}
+
+/// The channels' names and kinds.
+pub(crate) struct Names {
+    pub(super) is_sharded: bool,
+}
+
+impl Naming for Names {
+    type Kind = Kind;
+
+    fn channel(&self, pattern: &Pattern) -> Channel<Kind> {
+        Channel {
+            kind: Kind::of(pattern, self.is_sharded),
+            name: name(pattern),
         }
     }
 }
@@ -63,7 +86,7 @@ impl Confirmation {
 
 /// Returns the channel's name at the server. Its `*` crosses slashes, so a glob finds more than the
 /// pattern does: messages by a glob are matched again.
-pub(super) fn name(pattern: &Pattern) -> Arc<str> {
+fn name(pattern: &Pattern) -> Arc<str> {
     if !pattern.has_wildcard() {
         return pattern.as_str().into();
     }

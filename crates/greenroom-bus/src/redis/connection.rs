@@ -50,8 +50,8 @@ impl Connection {
             Topology::Cluster => {
                 let client = servers.cluster(|builder| {
                     builder
-                        .connection_timeout(settings.connect_timeout)
-                        .response_timeout(settings.command_timeout)
+                        .connection_timeout(settings.remote.connect_timeout)
+                        .response_timeout(settings.remote.command_timeout)
                         .push_sender(pushes)
                 })?;
                 let connection = client.get_async_connection().await?;
@@ -59,8 +59,8 @@ impl Connection {
             }
         };
         let config = AsyncConnectionConfig::new()
-            .set_connection_timeout(Some(settings.connect_timeout))
-            .set_response_timeout(Some(settings.command_timeout))
+            .set_connection_timeout(Some(settings.remote.connect_timeout))
+            .set_response_timeout(Some(settings.remote.command_timeout))
             .set_push_sender(pushes);
         let connection = client
             .get_multiplexed_async_connection_with_config(&config)

@@ -2,20 +2,19 @@
 
 use std::sync::Arc;
 
-use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
 use redis::Value;
-use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep};
-use tracing::{debug, info, warn};
+use tokio::time::{Instant, MissedTickBehavior, interval_at};
+use tracing::{info, warn};
 
+use crate::PublishError;
 use crate::core::Core;
-use crate::{ConnectionState, PublishError};
+use crate::remote::{Change, Ended, Entry};
 
-use super::channels::Change;
+use super::Redis;
+use super::channel::Kind;
 use super::connection::{Command, Connection, Outcome};
 use super::error::LinkError;
-use super::outbox::Entry;
 use super::push::{Pushes, Signals};
-use super::{Redis, RedisSettings};
 
 /// The most topics that are subscribed or unsubscribed with one round trip.
 const CHANGES_MAX: usize = 512;
@@ -34,40 +33,16 @@ struct Session {
     signals: Arc<Signals>,
 }
 
-/// The orderly end of a connection, as the bus has ended.
-struct Ended;
-
 impl Link {
     pub(super) fn new(core: Arc<Core>, redis: Arc<Redis>) -> Self {
         Self { core, redis }
     }
 
-    /// Connects, and connects again, until the bus ends.
-    pub(super) async fn run(self) {
-        let mut delays = backoff(&self.redis.settings);
-        loop {
-            let begin = Instant::now();
-            let Err(error) = self.run_once().await else {
-                break;
-            };
-            if self.is_connected() && begin.elapsed() > self.redis.settings.backoff_max {
-                delays = backoff(&self.redis.settings);
-            }
-            let delay = delays.next().unwrap_or(self.redis.settings.backoff_max);
-            self.note(&error, delay);
-            tokio::select! {
-                biased;
-                () = self.redis.ended() => break,
-                () = sleep(delay) => {}
-            }
-        }
-    }
-
     /// Runs one connection, from the first try to its loss.
-    async fn run_once(&self) -> Result<Ended, LinkError> {
+    pub(super) async fn run(&self) -> Result<Ended, LinkError> {
         let session = tokio::select! {
             biased;
-            () = self.redis.ended() => return Ok(Ended),
+            () = self.redis.remote.ended() => return Ok(Ended),
             session = self.open() => session?,
         };
         self.serve(session).await
@@ -81,9 +56,7 @@ impl Link {
             signals: Arc::clone(&signals),
         };
         let (connection, address) = Connection::open(&self.redis.settings, pushes).await?;
-        self.redis.outbox.come_back();
-        let connected = ConnectionState::Connected;
-        self.redis.state.send_replace(connected);
+        self.redis.remote.come_up();
         info!(address, "connected to Redis");
         Ok(Session {
             connection,
@@ -93,10 +66,11 @@ impl Link {
 
     async fn serve(&self, mut session: Session) -> Result<Ended, LinkError> {
         let connection = &mut session.connection;
+        let remote = &self.redis.remote;
         // Before the waiting messages are published, so that this bus' own subscribers get those
         // too.
         self.subscribe(connection).await?;
-        let every = self.redis.settings.ping_interval;
+        let every = remote.settings.ping_interval;
         let mut pings = interval_at(Instant::now() + every, every);
         pings.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
@@ -104,12 +78,12 @@ impl Link {
                 biased;
                 () = session.signals.closed.notified() => return Err(LinkError::Closed),
                 () = session.signals.moved.notified() => return Err(LinkError::Moved),
-                () = self.redis.ended() => {
+                () = remote.ended() => {
                     while self.publish(connection).await? {}
                     return Ok(Ended);
                 }
-                () = self.redis.channels.changed.notified() => self.subscribe(connection).await?,
-                () = self.redis.outbox.filled.notified() => {
+                () = remote.channels.changed.notified() => self.subscribe(connection).await?,
+                () = remote.outbox.filled.notified() => {
                     self.publish(connection).await?;
                 }
                 _ = pings.tick() => connection.ping().await?,
@@ -120,7 +94,7 @@ impl Link {
     /// Sends the requests that are due.
     async fn subscribe(&self, connection: &mut Connection) -> Result<(), LinkError> {
         loop {
-            let changes = self.redis.channels.next_changes(CHANGES_MAX);
+            let changes = self.redis.remote.channels.next_changes(CHANGES_MAX);
             if changes.is_empty() {
                 return Ok(());
             }
@@ -131,7 +105,10 @@ impl Link {
                     (Change::Subscribe(channel), Outcome::Refused(error)) => {
                         warn!(channel = %channel.name, %error, "Redis refused a subscription");
                         let reason = error.to_string().into();
-                        self.redis.channels.refuse(channel, &reason, &self.core);
+                        self.redis
+                            .remote
+                            .channels
+                            .refuse(channel, &reason, &self.core);
                     }
                     (_, Outcome::Undone(error) | Outcome::Unknown(error)) => {
                         return Err(error.into());
@@ -146,6 +123,7 @@ impl Link {
     async fn publish(&self, connection: &mut Connection) -> Result<bool, LinkError> {
         let batch = self
             .redis
+            .remote
             .outbox
             .next_batch(BATCH_MESSAGES_MAX, BATCH_BYTES_MAX);
         if batch.is_empty() {
@@ -171,7 +149,7 @@ impl Link {
                 outcome => failure = self.settle(entry, outcome).err().or(failure),
             }
         }
-        self.redis.outbox.give_back(undone);
+        self.redis.remote.outbox.give_back(undone);
         failure.map_or(Ok(true), Err)
     }
 
@@ -186,75 +164,25 @@ impl Link {
             }
             Outcome::Refused(error) => {
                 let reason = error.to_string();
-                self.fail(entry, PublishError::Refused { reason });
+                self.core
+                    .meters
+                    .fail(entry, PublishError::Refused { reason });
                 Ok(())
             }
             // An unsolicited confirmation was taken for the reply.
             Outcome::Done(_) => {
-                self.fail(entry, PublishError::Unknown);
+                self.core.meters.fail(entry, PublishError::Unknown);
                 Err(LinkError::OutOfStep)
             }
             Outcome::Undone(error) | Outcome::Unknown(error) => {
-                self.fail(entry, PublishError::Unknown);
+                self.core.meters.fail(entry, PublishError::Unknown);
                 Err(error.into())
             }
         }
     }
-
-    fn fail(&self, entry: Entry, error: PublishError) {
-        self.core.meters.publish_failed.add(1);
-        debug!(topic = %entry.topic, %error, "a message was not published");
-        entry.fail(error);
-    }
-
-    fn note(&self, error: &LinkError, delay: std::time::Duration) {
-        let text = error.to_string();
-        let before = self.redis.last_error.lock().replace(text.clone());
-        let millis = delay.as_millis();
-        if self.is_connected() {
-            warn!(%error, retry_millis = millis, "the connection to Redis is lost");
-            self.core.meters.connections_lost.add(1);
-            self.go_away(ConnectionState::Away);
-            return;
-        }
-        // Each reason once, such as a wrong password: not at every try.
-        if before.as_ref() == Some(&text) {
-            debug!(%error, retry_millis = millis, "Redis cannot be reached");
-        } else {
-            warn!(%error, retry_millis = millis, "Redis cannot be reached");
-        }
-        self.redis.channels.lost();
-    }
-
-    fn is_connected(&self) -> bool {
-        *self.redis.state.borrow() == ConnectionState::Connected
-    }
-
-    fn go_away(&self, state: ConnectionState) {
-        self.redis.state.send_replace(state);
-        self.redis.channels.lost();
-        let given_up = self.redis.outbox.go_away();
-        self.core.meters.publish_failed.add(given_up as u64);
-    }
 }
 
-/// Ends the bus also if a panic ends the task: then nobody waits for it in vain.
-impl Drop for Link {
-    fn drop(&mut self) {
-        self.go_away(ConnectionState::Ended);
-    }
-}
-
-fn backoff(settings: &RedisSettings) -> ExponentialBackoff {
-    ExponentialBuilder::new()
-        .with_min_delay(settings.backoff_min)
-        .with_max_delay(settings.backoff_max)
-        .without_max_times()
-        .with_jitter()
-        .build()
-}
-
-fn command(change: &Change) -> Command<'_> {
+fn command(change: &Change<Kind>) -> Command<'_> {
     let (name, channel) = match change {
         Change::Subscribe(channel) => (channel.kind.subscribe(), channel),
         Change::Unsubscribe(channel) => (channel.kind.unsubscribe(), channel),

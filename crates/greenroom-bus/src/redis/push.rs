@@ -13,7 +13,7 @@ use crate::table::Matches;
 use crate::{Message, Topic};
 
 use super::Redis;
-use super::channel::Confirmation;
+use super::channel::{Confirmation, Kind};
 
 /// A receiver of the pushes of one connection, in their order, on the bus' thread. It delivers at
 /// once: the subscriptions' queues are the only ones there are.
@@ -47,10 +47,13 @@ impl redis::aio::AsyncPushSender for Pushes {
             }
             (kind, [name], None) => match Confirmation::of(&kind) {
                 Some(Confirmation::Subscribed(kind)) => {
-                    self.redis.channels.confirm(kind, name, &self.core);
+                    self.redis
+                        .remote
+                        .channels
+                        .confirm(kind, name, true, &self.core);
                 }
                 Some(Confirmation::Unsubscribed(kind))
-                    if self.redis.channels.is_asked(kind, name) =>
+                    if self.redis.remote.channels.is_asked(kind, name) =>
                 {
                     self.signals.moved.notify_one();
                 }
@@ -78,7 +81,7 @@ impl Pushes {
             debug!(channel, "a glob of ours found what is no topic of ours");
             return;
         };
-        let patterns = self.redis.channels.patterns(glob);
+        let patterns = self.redis.remote.channels.patterns(Kind::Glob, glob);
         let matching = patterns.iter().filter(|pattern| pattern.matches(&topic));
         let members: Matches<_> = matching
             .filter_map(|pattern| self.core.members(pattern))

@@ -8,11 +8,11 @@ use redis::{
     Client, ClientTlsConfig, ConnectionAddr, ConnectionInfo, IntoConnectionInfo, ProtocolVersion,
     RedisResult, TlsCertificates, TlsMode,
 };
-use rustls::crypto::{CryptoProvider, ring};
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
-use super::SettingsError;
+use crate::SettingsError;
+use crate::remote::{Server, check_certificates, check_key};
+
+const SERVER: Server = Server::Redis;
 
 /// The servers of a bus. All addresses agree in user, password and TLS.
 #[derive(Clone, Debug)]
@@ -55,14 +55,20 @@ impl Servers {
         let parse = |(index, url): (usize, T)| parse(index + 1, url.as_ref());
         let addresses = urls.into_iter().enumerate().map(parse);
         let addresses: Vec<_> = addresses.collect::<Result<_, _>>()?;
-        let first = addresses.first().ok_or(SettingsError::NoAddress)?;
+        let first = addresses
+            .first()
+            .ok_or(SettingsError::NoAddress { server: SERVER })?;
         for (number, address) in (1..).zip(&addresses) {
             check_alike(number, address, first)?;
             if matches!(address.addr(), ConnectionAddr::Unix(_))
                 && !matches!(topology, Topology::One)
             {
                 let reason = "a cluster and Sentinels are reached by TCP".to_owned();
-                return Err(SettingsError::Address { number, reason });
+                return Err(SettingsError::Address {
+                    server: SERVER,
+                    number,
+                    reason,
+                });
             }
         }
         Ok(Self {
@@ -85,11 +91,7 @@ impl Servers {
 
     pub(super) fn identify(&mut self, pem: Vec<u8>, key: Vec<u8>) -> Result<(), SettingsError> {
         check_certificates("the client's certificate", &pem)?;
-        if PrivateKeyDer::from_pem_slice(&key).is_err() {
-            let what = "the client's key";
-            let reason = "there is no private key in it";
-            return Err(SettingsError::Pem { what, reason });
-        }
+        check_key(&key)?;
         self.certificates()?.client_tls = Some(ClientTlsConfig {
             client_cert: pem,
             client_key: key,
@@ -99,22 +101,12 @@ impl Servers {
 
     fn certificates(&mut self) -> Result<&mut TlsCertificates, SettingsError> {
         if !self.has_tls() {
-            return Err(SettingsError::NoTls);
+            return Err(SettingsError::NoTls { server: SERVER });
         }
         Ok(self.certificates.get_or_insert(TlsCertificates {
             client_tls: None,
             root_cert: None,
         }))
-    }
-
-    /// Chooses a provider of cryptography if the process has none. The crate `redis` uses the
-    /// process' choice, and would panic if nothing is chosen and the program was built with more
-    /// than one.
-    pub(super) fn choose_cryptography(&self) {
-        if self.has_tls() && CryptoProvider::get_default().is_none() {
-            // Another thread may have been faster.
-            let _ = ring::default_provider().install_default();
-        }
     }
 
     pub(super) fn one(&self) -> RedisResult<Client> {
@@ -176,7 +168,7 @@ impl Servers {
         builder.build()
     }
 
-    fn has_tls(&self) -> bool {
+    pub(super) fn has_tls(&self) -> bool {
         is_tls(&self.addresses[0])
     }
 }
@@ -195,6 +187,7 @@ impl fmt::Display for Servers {
 /// Parses a URL. No error shows the URL, for there may be a password in it.
 fn parse(number: usize, url: &str) -> Result<ConnectionInfo, SettingsError> {
     let refuse = |reason: &str| SettingsError::Address {
+        server: SERVER,
         number,
         reason: reason.to_owned(),
     };
@@ -224,23 +217,11 @@ fn check_alike(
     } else {
         return Ok(());
     };
-    Err(SettingsError::Unlike { number, what })
-}
-
-fn check_certificates(what: &'static str, pem: &[u8]) -> Result<(), SettingsError> {
-    let mut count = 0;
-    for certificate in CertificateDer::pem_slice_iter(pem) {
-        if certificate.is_err() {
-            let reason = "a part of it cannot be read";
-            return Err(SettingsError::Pem { what, reason });
-        }
-        count += 1;
-    }
-    if count == 0 {
-        let reason = "there is no certificate in it";
-        return Err(SettingsError::Pem { what, reason });
-    }
-    Ok(())
+    Err(SettingsError::Unlike {
+        server: SERVER,
+        number,
+        what,
+    })
 }
 
 fn is_tls(info: &ConnectionInfo) -> bool {

@@ -1,6 +1,5 @@
-use std::time::Duration;
-
-use crate::PAYLOAD_BYTES_MAX;
+use crate::SettingsError;
+use crate::remote::{RemoteSettings, remote_settings};
 
 use super::servers::{Servers, Topology};
 
@@ -20,68 +19,7 @@ use super::servers::{Servers, Topology};
 pub struct RedisSettings {
     pub(super) servers: Servers,
     pub(super) is_sharded: bool,
-    pub(super) connect_timeout: Duration,
-    pub(super) command_timeout: Duration,
-    pub(super) ping_interval: Duration,
-    pub(super) backoff_min: Duration,
-    pub(super) backoff_max: Duration,
-    pub(super) while_away: WhileAway,
-    pub(super) publish_queue_max: usize,
-    pub(super) publish_queue_bytes_max: usize,
-}
-
-/// The policy for messages that are published while Redis is away.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum WhileAway {
-    /// Publishing fails at once with [`PublishError::Away`](crate::PublishError::Away). So do
-    /// messages that waited when the connection was lost, and were not sent yet.
-    #[default]
-    Fail,
-    /// Messages wait in this process, up to the bounds of the publish queue, and are sent in their
-    /// order once Redis is back. Beyond the bounds publishing fails at once with
-    /// [`PublishError::QueueFull`](crate::PublishError::QueueFull).
-    Queue,
-}
-
-/// Settings that cannot work. No error shows an address, for there may be a password in it.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum SettingsError {
-    /// An address is not a URL of Redis.
-    #[error(
-        "address {number} of Redis cannot be used: {reason}; it must be like \
-         `redis://user:password@host:6379`, `rediss://user:password@host:6379` for TLS, or \
-         `unix:///path` for one server on this machine; in a user and a password, `%`, `/`, `:`, \
-         `?`, `#` and `@` are written `%25`, `%2F`, `%3A`, `%3F`, `%23` and `%40`"
-    )]
-    Address {
-        /// The number of the address, from 1.
-        number: usize,
-        /// The fault of the address.
-        reason: String,
-    },
-    /// No address is given.
-    #[error("at least one address of Redis must be given, such as `redis://host:6379`")]
-    NoAddress,
-    /// Certificates are given for a connection without TLS.
-    #[error("certificates are for TLS: the addresses of Redis must begin with `rediss://`")]
-    NoTls,
-    /// A certificate or a key cannot be used.
-    #[error("{what} must be given as PEM (`-----BEGIN …-----`): {reason}")]
-    Pem {
-        /// The setting: a certificate or a key.
-        what: &'static str,
-        /// The fault of the certificate or key.
-        reason: &'static str,
-    },
-    /// Addresses of one cluster, or of one master's Sentinels, do not agree.
-    #[error("address {number} of Redis differs from address 1 in {what}; all must agree")]
-    Unlike {
-        /// The number of the address, from 1.
-        number: usize,
-        /// The differing setting: user, password or TLS.
-        what: &'static str,
-    },
+    pub(super) remote: RemoteSettings,
 }
 
 impl RedisSettings {
@@ -131,14 +69,7 @@ impl RedisSettings {
         Self {
             servers,
             is_sharded: false,
-            connect_timeout: Duration::from_secs(2),
-            command_timeout: Duration::from_secs(2),
-            ping_interval: Duration::from_secs(5),
-            backoff_min: Duration::from_millis(100),
-            backoff_max: Duration::from_secs(5),
-            while_away: WhileAway::default(),
-            publish_queue_max: 1_024,
-            publish_queue_bytes_max: 8 * PAYLOAD_BYTES_MAX,
+            remote: RemoteSettings::default(),
         }
     }
 
@@ -184,59 +115,10 @@ impl RedisSettings {
         self
     }
 
-    /// Sets the longest wait for a connection, greeting and log-in included. Default 2 s.
-    #[must_use]
-    pub fn connect_timeout(mut self, timeout: Duration) -> Self {
-        self.connect_timeout = timeout;
-        self
-    }
-
-    /// Sets the longest wait for a reply. After it the connection counts as lost. Default 2 s.
-    #[must_use]
-    pub fn command_timeout(mut self, timeout: Duration) -> Self {
-        self.command_timeout = timeout;
-        self
-    }
-
-    /// Sets the interval of the pings to the server. A server that vanished silently is noticed
-    /// after this and [`command_timeout`](Self::command_timeout): 7 s by default. Default 5 s, at
-    /// least 1 ms.
-    #[must_use]
-    pub fn ping_interval(mut self, interval: Duration) -> Self {
-        self.ping_interval = interval.max(Duration::from_millis(1));
-        self
-    }
-
-    /// Sets the waits before the tries to connect again: the first, doubled after each try up to
-    /// the longest; each is made longer by a random fraction of itself, so that not all processes
-    /// come at once. Default 100 ms and 5 s: 0.1 to 0.2 s, 0.2 to 0.4, 0.4 to 0.8, 0.8 to 1.6, 1.6
-    /// to 3.2, 3.2 to 6.4, then 5 to 10 s each. After a connection that lasted for the longest wait
-    /// it begins again with the first.
-    #[must_use]
-    pub fn backoff(mut self, first: Duration, longest: Duration) -> Self {
-        self.backoff_min = first;
-        self.backoff_max = longest.max(first);
-        self
-    }
-
-    /// Sets the policy for messages that are published while Redis is away. Default
-    /// [`WhileAway::Fail`].
-    #[must_use]
-    pub fn while_away(mut self, while_away: WhileAway) -> Self {
-        self.while_away = while_away;
-        self
-    }
-
-    /// Sets the most messages, and the most bytes of payload, that may wait for Redis, those on
-    /// their way included. Default 1,024 and 8 MiB; at least 1 and [`PAYLOAD_BYTES_MAX`], at most
-    /// 2^28 each. While connected, [`Bus::publish`](crate::Bus::publish) waits for space beyond
-    /// that.
-    #[must_use]
-    pub fn publish_queue(mut self, messages_max: usize, bytes_max: usize) -> Self {
-        const MOST: usize = 1 << 28;
-        self.publish_queue_max = messages_max.clamp(1, MOST);
-        self.publish_queue_bytes_max = bytes_max.clamp(PAYLOAD_BYTES_MAX, MOST);
-        self
+    remote_settings! {
+        /// Sets the interval of the pings to the server. A server that vanished silently is noticed
+        /// after this and [`command_timeout`](Self::command_timeout): 7 s by default. Default 5 s,
+        /// at least 1 ms.
     }
 }
 

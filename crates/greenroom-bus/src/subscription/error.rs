@@ -17,9 +17,9 @@ pub enum EstablishError {
     /// The subscription has ended.
     #[error("the subscription has ended")]
     Ended,
-    /// Redis refused it: for want of rights, or because another node of a cluster is responsible.
-    /// It is requested again after the next connection.
-    #[error("Redis refused the subscription: {reason}")]
+    /// The server refused it: for want of rights, or because another node of a cluster is
+    /// responsible. It is requested again after the next connection.
+    #[error("the server refused the subscription: {reason}")]
     Refused {
         /// The server's own words.
         reason: Arc<str>,

@@ -81,7 +81,7 @@ impl Subscription {
 
     /// Waits until the subscription is active at the server: from then on every message that the
     /// server takes comes here, or a gap in its place. In-process it is active from the beginning.
-    /// While Redis is away this waits; put a time-out around it.
+    /// While the server is away this waits; put a time-out around it.
     ///
     /// # Errors
     /// The server refused the subscription, or it has ended.

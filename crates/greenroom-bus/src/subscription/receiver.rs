@@ -76,6 +76,10 @@ impl Receiver {
         matches!(before, Phase::Established)
     }
 
+    pub(crate) fn is_established(&self) -> bool {
+        matches!(*self.phase.lock(), Phase::Established)
+    }
+
     pub(crate) fn notify_reconnected(&self) {
         match &self.end {
             Destination::Queue(queue) => queue.reconnected(),

@@ -30,7 +30,7 @@ use super::offer::Offer;
 /// ```
 pub trait Sink: Send + Sync + 'static {
     /// Takes the event, or refuses it at once. It runs on the thread of the publisher, or on the
-    /// bus' own with Redis, so it must not block. It may publish and subscribe, but must not
+    /// bus' own with a server, so it must not block. It may publish and subscribe, but must not
     /// publish to its own topic in response to an [`Event::Gap`].
     ///
     /// # Errors

@@ -10,9 +10,9 @@ use greenroom_test_servers::Certificates;
 use redis::cluster_routing::Slot;
 
 use crate::gaps::{check_numbers, publish_numbers, receive_until};
+use crate::kit::{failure, gap, next, publish, publish_at_last, subscribe, text, until, within};
 use crate::ports::free_port;
-use crate::server::Server;
-use crate::{failure, gap, impatient, publish, publish_at_last, subscribe, text, until, within};
+use crate::server::{Server, impatient, status};
 
 const LOGIN: &str = ":secret@";
 
@@ -203,7 +203,7 @@ async fn after_a_failover_all_are_told_of_the_gap_and_hear_again() {
 /// Returns an empty text for a gap: a bus that was there before its new master may need more than
 /// one try.
 async fn text_or_gap(subscription: &mut Subscription) -> String {
-    let event = crate::next(subscription).await;
+    let event = next(subscription).await;
     let text = |message: &greenroom_bus::Message| {
         String::from_utf8(message.payload().to_vec()).expect("a text was published")
     };
@@ -278,7 +278,7 @@ async fn a_cluster_is_spoken_to_by_tls() {
     let tls = ["--tls-auth-clients", "no", "--tls-cluster", "yes"];
     let cluster = ["--cluster-enabled", "yes", "--cluster-port", &bus];
     let arguments = [&tls[..], &cluster[..], &["--port", &plain]].concat();
-    let server = Server::start_tls(&certificates, &arguments);
+    let server = Server::start_tls_with(&certificates, &arguments);
     let client = redis::Client::open(format!("redis://127.0.0.1:{plain}"));
     let mut client = client
         .and_then(|client| client.get_connection())
@@ -304,7 +304,7 @@ async fn a_cluster_that_stands_still_counts_as_away() {
     let topic = &topics()[0];
     let mut subscription = subscribe(&bus, topic).await;
     cluster.first.freeze();
-    until(|| bus.status().redis.expect("it is there").connections_lost > 0).await;
+    until(|| status(&bus).connections_lost > 0).await;
     cluster.first.thaw();
     gap(&mut subscription).await;
     publish_at_last(&bus, topic, "after").await;

@@ -2,8 +2,8 @@
 
 use greenroom_bus::RedisSettings;
 
-use crate::server::Server;
-use crate::{failure, gap, impatient, publish, publish_at_last, subscribe, text, until, within};
+use crate::kit::{failure, gap, next, publish, publish_at_last, subscribe, text, until, within};
+use crate::server::{Server, impatient};
 
 const LOGIN: &str = ":secret@";
 
@@ -95,7 +95,7 @@ async fn a_master_that_hands_over_is_left() {
     };
     until(|| subscribers() == 1).await;
     publish_at_last(&bus, "/a", "after").await;
-    while crate::next(&mut subscription)
+    while next(&mut subscription)
         .await
         .message()
         .is_none_or(|message| message.payload() != "after")

@@ -5,8 +5,9 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
+use std::time::Duration;
 
-use greenroom_bus::{Bus, RedisSettings};
+use greenroom_bus::{Bus, RedisSettings, RemoteStatus};
 use greenroom_test_servers::Certificates;
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
@@ -37,7 +38,28 @@ enum Kind {
     },
 }
 
+/// The clients that a server with TLS lets in.
+#[derive(Clone, Copy)]
+pub(crate) enum Clients {
+    Anybody,
+    /// With a certificate of the authority.
+    Signed,
+}
+
+/// Connects with short waits, so that the tests are short.
+pub(crate) fn impatient(settings: RedisSettings) -> Bus {
+    let millis = Duration::from_millis;
+    Bus::redis(settings.backoff(millis(5), millis(50))).expect("a thread")
+}
+
+pub(crate) fn status(bus: &Bus) -> RemoteStatus {
+    bus.status().redis.expect("it is there")
+}
+
 impl Server {
+    /// The channels of `/a`, `/*` and `/**`, the last two of which are one.
+    pub(crate) const CHANNELS_OF_A: usize = 2;
+
     pub(crate) fn start() -> Self {
         Self::start_with(&[])
     }
@@ -46,7 +68,17 @@ impl Server {
         Self::prepare(arguments).started()
     }
 
-    pub(crate) fn start_tls(certificates: &Certificates, arguments: &[&str]) -> Self {
+    pub(crate) fn start_tls(certificates: &Certificates, clients: Clients) -> Self {
+        Self::start_tls_with(
+            certificates,
+            match clients {
+                Clients::Anybody => &["--tls-auth-clients", "no"],
+                Clients::Signed => &[],
+            },
+        )
+    }
+
+    pub(crate) fn start_tls_with(certificates: &Certificates, arguments: &[&str]) -> Self {
         let mut server = Self::prepare(arguments);
         server.kind = Kind::Tls;
         let write = |name, text: &str| {
@@ -94,7 +126,11 @@ impl Server {
     }
 
     /// Reserves a port for a server that does not run yet.
-    pub(crate) fn prepare(arguments: &[&str]) -> Self {
+    pub(crate) fn prepared() -> Self {
+        Self::prepare(&[])
+    }
+
+    fn prepare(arguments: &[&str]) -> Self {
         Self {
             port: free_port(),
             kind: Kind::Plain,
@@ -138,8 +174,20 @@ impl Server {
         RedisSettings::new(&self.url()).expect("an address")
     }
 
+    pub(crate) fn tls_settings(&self, host: &str) -> RedisSettings {
+        let url = format!("rediss://{host}:{}", self.port);
+        RedisSettings::new(&url).expect("an address")
+    }
+
     pub(crate) fn bus(&self) -> Bus {
         Bus::redis(self.settings()).expect("a thread")
+    }
+
+    /// Counts the connections of buses.
+    pub(crate) fn connections(&self) -> usize {
+        let clients: String = self.ask(&["CLIENT", "LIST"]);
+        // One is that of the question.
+        clients.lines().count() - 1
     }
 
     /// Sends a command to the server itself, past the bus.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -94,9 +94,12 @@ impl NatsServer {
         }
     }
 
-    /// Stops it, with its connections open.
+    /// Stops it, with its connections open, and waits until all its threads stand still.
     pub fn freeze(&self) {
         self.signal(Signal::STOP);
+        let process = self.process.as_ref().map(Pid::from_child);
+        let waited = waitpid(process, WaitOptions::UNTRACED).expect("it is a child");
+        assert!(waited.is_some_and(|(_, status)| status.stopped()));
     }
 
     /// Lets a frozen server go on.

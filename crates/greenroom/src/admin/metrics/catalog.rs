@@ -247,7 +247,11 @@ pub const METRICS: &[Metric] = &[
         "greenroom_bus_reconnect_gaps_total", BUS,
         "Gaps after a reconnection, one for each subscription",
     ),
-    counter("greenroom_bus_connections_lost_total", BUS, "Connections to Redis that were lost"),
+    counter(
+        "greenroom_bus_connections_lost_total", BUS,
+        "Connections to the server that were lost",
+    ),
+    counter("greenroom_bus_replayed_total", BUS, "Messages received from a stream after a gap"),
     counter("greenroom_cluster_asks_total", &[], "Asks of actors that may be at other nodes"),
     counter(
         "greenroom_cluster_ask_errors_total", &["error"],

@@ -140,14 +140,14 @@ fn routes(status: &Status) -> Vec<Warning> {
 fn buses(status: &Status) -> Vec<Warning> {
     use greenroom_bus::ConnectionState;
 
-    let connections = status.buses.iter().filter_map(|bus| bus.redis.as_ref());
-    let away = connections.filter(|redis| redis.state == ConnectionState::Away);
-    let warnings = away.map(|redis| {
-        let error = redis
+    let connections = status.buses.iter().filter_map(|bus| bus.remote());
+    let away = connections.filter(|(_, remote)| remote.state == ConnectionState::Away);
+    let warnings = away.map(|(server, remote)| {
+        let error = remote
             .last_error
             .as_deref()
             .unwrap_or("the connection was lost");
-        let what = format!("Redis is away: {error}.");
+        let what = format!("{server} is away: {error}.");
         let advice = "Messages reach this process only until it is back; it is tried again.";
         Warning::new(Tone::Bad, what, advice, "bus.md")
     });

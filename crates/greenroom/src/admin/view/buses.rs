@@ -26,19 +26,19 @@ fn facts(bus: &Bus) -> Block {
         Fact::new("Dropped", DROPPED, lost(bus.dropped)),
         Fact::new("Closed when full", CLOSED, lost(bus.overflow_closed)),
     ];
-    if let Some(redis) = &bus.redis {
-        let state = match redis.state {
+    if let Some((server, remote)) = bus.remote() {
+        let state = match remote.state {
             ConnectionState::Connecting => "connecting",
             ConnectionState::Connected => "connected",
             ConnectionState::Away => "away",
             ConnectionState::Ended => "ended",
         };
-        let is_up = redis.state == ConnectionState::Connected;
+        let is_up = remote.state == ConnectionState::Connected;
         facts.extend([
-            Fact::new("Redis", REDIS, Value::from(state).bad_if(!is_up)),
-            Fact::new("Connections lost", LOST, count(redis.connections_lost)),
-            Fact::new("To be published", QUEUE, len(redis.publish_queue)),
-            Fact::new("Not published", NOT_PUBLISHED, lost(redis.publish_failed)),
+            Fact::new(server.name(), SERVER, Value::from(state).bad_if(!is_up)),
+            Fact::new("Connections lost", LOST, count(remote.connections_lost)),
+            Fact::new("To be published", QUEUE, len(remote.publish_queue)),
+            Fact::new("Not published", NOT_PUBLISHED, lost(remote.publish_failed)),
         ]);
     }
     Block::Facts(Facts {
@@ -54,7 +54,7 @@ const PUBLISHED: &str = "Messages that this process published.";
 const DELIVERED: &str = "Messages put into queues: one to 1,000 subscriptions counts 1,000.";
 const DROPPED: &str = "Messages that subscriptions dropped because they were full; each was told.";
 const CLOSED: &str = "Subscriptions that ended because they were full.";
-const REDIS: &str = "The connection to Redis. While it is away, other processes are not reached.";
-const LOST: &str = "Connections to Redis that were lost since the start.";
-const QUEUE: &str = "Messages that wait to be published through Redis.";
+const SERVER: &str = "The connection to it. While it is away, other processes are not reached.";
+const LOST: &str = "Connections to the server that were lost since the start.";
+const QUEUE: &str = "Messages that wait to be published through the server.";
 const NOT_PUBLISHED: &str = "Messages that were taken for publishing, and then refused or lost.";

@@ -9,7 +9,7 @@ use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, oneshot};
 
 use crate::{Accepted, PublishError, Topic};
 
-use super::settings::{RedisSettings, WhileAway};
+use super::settings::{RemoteSettings, WhileAway};
 
 type Reply = Result<Accepted, PublishError>;
 
@@ -22,7 +22,7 @@ pub(crate) struct Outbox {
     bytes_free: Arc<Semaphore>,
     state: Mutex<State>,
     /// Notified when there is something to send.
-    pub(super) filled: Notify,
+    pub(crate) filled: Notify,
     went_away: Notify,
 }
 
@@ -31,9 +31,9 @@ struct State {
     is_away: bool,
 }
 
-pub(super) struct Entry {
-    pub(super) topic: Topic,
-    pub(super) payload: Bytes,
+pub(crate) struct Entry {
+    pub(crate) topic: Topic,
+    pub(crate) payload: Bytes,
     reply: Option<oneshot::Sender<Reply>>,
     permits: Permits,
 }
@@ -45,7 +45,7 @@ struct Permits {
 }
 
 impl Outbox {
-    pub(super) fn new(settings: &RedisSettings) -> Self {
+    pub(crate) fn new(settings: &RemoteSettings) -> Self {
         Self {
             while_away: settings.while_away,
             messages_max: settings.publish_queue_max,
@@ -90,7 +90,7 @@ impl Outbox {
     }
 
     /// Notes that the connection is lost. Returns the number of messages that are abandoned.
-    pub(super) fn go_away(&self) -> usize {
+    pub(crate) fn go_away(&self) -> usize {
         let mut state = self.state.lock();
         state.is_away = true;
         let given_up = match self.while_away {
@@ -109,13 +109,13 @@ impl Outbox {
         count
     }
 
-    pub(super) fn come_back(&self) {
+    pub(crate) fn come_back(&self) {
         self.state.lock().is_away = false;
         self.filled.notify_one();
     }
 
     /// Takes the next messages to send together: at least one, if there is one.
-    pub(super) fn next_batch(&self, messages_max: usize, bytes_max: usize) -> Vec<Entry> {
+    pub(crate) fn next_batch(&self, messages_max: usize, bytes_max: usize) -> Vec<Entry> {
         let mut state = self.state.lock();
         let mut batch: Vec<Entry> = Vec::new();
         let mut bytes = 0;
@@ -131,7 +131,7 @@ impl Outbox {
     }
 
     /// Puts messages that were not sent back in front of all others.
-    pub(super) fn give_back(&self, entries: Vec<Entry>) {
+    pub(crate) fn give_back(&self, entries: Vec<Entry>) {
         let mut state = self.state.lock();
         for entry in entries.into_iter().rev() {
             state.entries.push_front(entry);
@@ -139,7 +139,7 @@ impl Outbox {
     }
 
     /// Returns the messages and bytes that wait or are on their way.
-    pub(super) fn sizes(&self) -> (usize, usize) {
+    pub(crate) fn sizes(&self) -> (usize, usize) {
         (
             self.messages_max - self.messages_free.available_permits(),
             self.bytes_max - self.bytes_free.available_permits(),
@@ -163,7 +163,7 @@ impl Outbox {
         Ok(())
     }
 
-    /// Waits for permits, but only while Redis is there.
+    /// Waits for permits, but only while the server is there.
     async fn permits(&self, bytes: usize) -> Result<Permits, PublishError> {
         let mut went_away = std::pin::pin!(self.went_away.notified());
         went_away.as_mut().enable();
@@ -223,11 +223,11 @@ impl Outbox {
 }
 
 impl Entry {
-    pub(super) fn succeed(self) {
+    pub(crate) fn succeed(self) {
         self.finish(Ok(Accepted::Published));
     }
 
-    pub(super) fn fail(self, error: PublishError) {
+    pub(crate) fn fail(self, error: PublishError) {
         self.finish(Err(error));
     }
 

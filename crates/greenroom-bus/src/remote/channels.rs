@@ -12,37 +12,48 @@ use crate::core::Core;
 use crate::subscription::Receiver;
 use crate::table::Members;
 
-use super::channel::{Kind, name};
-
-/// The channels of a bus: one entry for each topic and each glob that is wanted, however many
-/// subscriptions share it. Never locked while a subscriber's code runs.
-pub(super) struct Channels {
-    is_sharded: bool,
-    state: Mutex<State>,
-    /// Notified when what is wanted differs from what was requested.
-    pub(super) changed: Notify,
+/// The set of commands that a channel takes.
+pub(crate) trait Kind: Copy + Send + Sync + 'static {
+    /// Returns `true` if the channel may match more than one topic.
+    fn is_pattern(self) -> bool;
 }
 
-#[derive(Default)]
-struct State {
-    topics: HashMap<Arc<str>, Entry>,
-    globs: HashMap<Arc<str>, Entry>,
+/// The rule by which topics and patterns become channels of the server.
+pub(crate) trait Naming: Send + Sync + 'static {
+    /// The kind of channels.
+    type Kind: Kind;
+
+    fn channel(&self, pattern: &Pattern) -> Channel<Self::Kind>;
+}
+
+/// The channels of a bus: one entry for each topic and each pattern that is wanted, however many
+/// subscriptions share it. Never locked while a subscriber's code runs.
+pub(crate) struct Channels<N: Naming> {
+    naming: N,
+    state: Mutex<State<N::Kind>>,
+    /// Notified when what is wanted differs from what was requested.
+    pub(crate) changed: Notify,
+}
+
+struct State<K> {
+    topics: HashMap<Arc<str>, Entry<K>>,
+    patterns: HashMap<Arc<str>, Entry<K>>,
     /// Channels to look at, in the order in which they changed, each at most once: see
     /// [`Entry::is_listed`].
-    to_look_at: VecDeque<Channel>,
+    to_look_at: VecDeque<Channel<K>>,
 }
 
 #[derive(Clone)]
-pub(super) struct Channel {
-    pub(super) kind: Kind,
-    pub(super) name: Arc<str>,
+pub(crate) struct Channel<K> {
+    pub(crate) kind: K,
+    pub(crate) name: Arc<str>,
 }
 
-#[derive(Default)]
-struct Entry {
+struct Entry<K> {
+    kind: K,
     /// The number of subscriptions.
     wanted: usize,
-    /// The patterns of this channel: `/a/*` and `/a/**` are the same glob.
+    /// The patterns of this channel: `/a/*` and `/a/**` are the same glob of Redis.
     patterns: SmallVec<[Pattern; 1]>,
     /// `true` if a request to subscribe went out on this connection.
     is_asked: bool,
@@ -52,7 +63,19 @@ struct Entry {
     is_listed: bool,
 }
 
-impl Entry {
+impl<K> Entry<K> {
+    fn new(kind: K) -> Self {
+        Self {
+            kind,
+            wanted: 0,
+            patterns: SmallVec::new(),
+            is_asked: false,
+            is_live: false,
+            rejection: None,
+            is_listed: false,
+        }
+    }
+
     /// Returns the receivers of this channel. To be dropped without the lock: the last reference to
     /// a sink may be among them, and its end is a subscriber's code.
     fn members(&self, core: &Core) -> Vec<Members<Receiver>> {
@@ -64,28 +87,32 @@ impl Entry {
 }
 
 /// A request to the server.
-pub(super) enum Change {
-    Subscribe(Channel),
-    Unsubscribe(Channel),
+pub(crate) enum Change<K> {
+    Subscribe(Channel<K>),
+    Unsubscribe(Channel<K>),
 }
 
-impl Channels {
-    pub(super) fn new(is_sharded: bool) -> Self {
+impl<N: Naming> Channels<N> {
+    pub(crate) fn new(naming: N) -> Self {
         Self {
-            is_sharded,
-            state: Mutex::default(),
+            naming,
+            state: Mutex::new(State {
+                topics: HashMap::new(),
+                patterns: HashMap::new(),
+                to_look_at: VecDeque::new(),
+            }),
             changed: Notify::new(),
         }
     }
 
     /// Counts a subscription that is about to enter the table.
-    pub(super) fn enter(&self, pattern: &Pattern) {
-        let channel = self.channel(pattern);
+    pub(crate) fn enter(&self, pattern: &Pattern) {
+        let channel = self.naming.channel(pattern);
         let mut state = self.state.lock();
         let entry = state
             .map(channel.kind)
             .entry(Arc::clone(&channel.name))
-            .or_default();
+            .or_insert_with(|| Entry::new(channel.kind));
         entry.wanted += 1;
         if !entry.patterns.contains(pattern) {
             entry.patterns.push(pattern.clone());
@@ -98,8 +125,8 @@ impl Channels {
 
     /// Passes on the server's replies so far to a receiver that has just entered the table, and so
     /// has missed them.
-    pub(super) fn settle(&self, receiver: &Receiver) {
-        let channel = self.channel(receiver.pattern());
+    pub(crate) fn settle(&self, receiver: &Receiver) {
+        let channel = self.naming.channel(receiver.pattern());
         let mut state = self.state.lock();
         match state.map(channel.kind).get(&channel.name) {
             Some(entry) if entry.is_live => receiver.establish(),
@@ -112,8 +139,8 @@ impl Channels {
     }
 
     /// Removes a subscription that has left the table, or did not enter it.
-    pub(super) fn leave(&self, pattern: &Pattern) {
-        let channel = self.channel(pattern);
+    pub(crate) fn leave(&self, pattern: &Pattern) {
+        let channel = self.naming.channel(pattern);
         let mut state = self.state.lock();
         let Some(entry) = state.map(channel.kind).get_mut(&channel.name) else {
             return;
@@ -126,7 +153,7 @@ impl Channels {
     }
 
     /// Takes up to `changes_max` requests. They count as sent from now on.
-    pub(super) fn next_changes(&self, changes_max: usize) -> Vec<Change> {
+    pub(crate) fn next_changes(&self, changes_max: usize) -> Vec<Change<N::Kind>> {
         let mut state = self.state.lock();
         let mut changes = Vec::new();
         while changes.len() < changes_max
@@ -137,10 +164,10 @@ impl Channels {
         changes
     }
 
-    /// Notes that the server has confirmed a channel, and delivers the gap to all who had been
-    /// active before. A second confirmation on the same connection, as after a look at the
-    /// cluster's slots, changes nothing.
-    pub(super) fn confirm(&self, kind: Kind, name: &str, core: &Core) {
+    /// Notes that the server has confirmed a channel, and delivers the gap, if there may be one, to
+    /// all who had been active before. A second confirmation on the same connection, as after a
+    /// look at the cluster's slots, changes nothing.
+    pub(crate) fn confirm(&self, kind: N::Kind, name: &str, has_gap: bool, core: &Core) {
         let members;
         let owed: Vec<_> = {
             let mut state = self.state.lock();
@@ -154,7 +181,8 @@ impl Channels {
             // and not before: then it would be owed a gap here.
             members = entry.members(core);
             let receivers = members.iter().flat_map(|members| members.iter());
-            receivers.filter(|receiver| receiver.confirm()).collect()
+            let was_active = receivers.filter(|receiver| receiver.confirm());
+            was_active.filter(|_| has_gap).collect()
         };
         core.meters.reconnect_gaps.add(owed.len() as u64);
         for receiver in owed {
@@ -162,7 +190,7 @@ impl Channels {
         }
     }
 
-    pub(super) fn refuse(&self, channel: &Channel, reason: &Arc<str>, core: &Core) {
+    pub(crate) fn refuse(&self, channel: &Channel<N::Kind>, reason: &Arc<str>, core: &Core) {
         let members = {
             let mut state = self.state.lock();
             let Some(entry) = state.map(channel.kind).get_mut(&channel.name) else {
@@ -177,66 +205,57 @@ impl Channels {
     }
 
     /// Returns `true` if a request to subscribe went out on this connection and is still wanted.
-    pub(super) fn is_asked(&self, kind: Kind, name: &str) -> bool {
+    pub(crate) fn is_asked(&self, kind: N::Kind, name: &str) -> bool {
         let mut state = self.state.lock();
         let entry = state.map(kind).get(name);
         entry.is_some_and(|entry| entry.is_asked)
     }
 
     /// Forgets the lost connection's state: all is to be requested again on the next.
-    pub(super) fn lost(&self) {
+    pub(crate) fn lost(&self) {
         let mut state = self.state.lock();
         let state = &mut *state;
         state.to_look_at.clear();
-        let topic = if self.is_sharded {
-            Kind::Shard
-        } else {
-            Kind::Topic
-        };
-        for (kind, map) in [(topic, &mut state.topics), (Kind::Glob, &mut state.globs)] {
+        for map in [&mut state.topics, &mut state.patterns] {
             for (name, entry) in map {
                 entry.is_asked = false;
                 entry.is_live = false;
                 entry.rejection = None;
                 entry.is_listed = true;
-                let name = Arc::clone(name);
-                state.to_look_at.push_back(Channel { kind, name });
+                state.to_look_at.push_back(Channel {
+                    kind: entry.kind,
+                    name: Arc::clone(name),
+                });
             }
         }
     }
 
-    pub(super) fn patterns(&self, glob: &str) -> SmallVec<[Pattern; 1]> {
-        let state = self.state.lock();
-        let entry = state.globs.get(glob);
+    pub(crate) fn patterns(&self, kind: N::Kind, name: &str) -> SmallVec<[Pattern; 1]> {
+        let mut state = self.state.lock();
+        let entry = state.map(kind).get(name);
         entry
             .map(|entry| entry.patterns.clone())
             .unwrap_or_default()
     }
 
     /// Returns the number of channels that the server has confirmed.
-    pub(super) fn live(&self) -> usize {
+    pub(crate) fn live(&self) -> usize {
         let state = self.state.lock();
-        let entries = state.topics.values().chain(state.globs.values());
+        let entries = state.topics.values().chain(state.patterns.values());
         entries.filter(|entry| entry.is_live).count()
-    }
-
-    fn channel(&self, pattern: &Pattern) -> Channel {
-        Channel {
-            kind: Kind::of(pattern, self.is_sharded),
-            name: name(pattern),
-        }
     }
 }
 
-impl State {
-    fn map(&mut self, kind: Kind) -> &mut HashMap<Arc<str>, Entry> {
-        match kind {
-            Kind::Topic | Kind::Shard => &mut self.topics,
-            Kind::Glob => &mut self.globs,
+impl<K: Kind> State<K> {
+    fn map(&mut self, kind: K) -> &mut HashMap<Arc<str>, Entry<K>> {
+        if kind.is_pattern() {
+            &mut self.patterns
+        } else {
+            &mut self.topics
         }
     }
 
-    fn list(&mut self, channel: Channel) {
+    fn list(&mut self, channel: Channel<K>) {
         let Some(entry) = self.map(channel.kind).get_mut(&channel.name) else {
             return;
         };
@@ -245,7 +264,7 @@ impl State {
         }
     }
 
-    fn look_at(&mut self, channel: Channel) -> Option<Change> {
+    fn look_at(&mut self, channel: Channel<K>) -> Option<Change<K>> {
         let map = self.map(channel.kind);
         let entry = map.get_mut(&channel.name)?;
         entry.is_listed = false;

@@ -2,19 +2,14 @@
 
 use std::time::Duration;
 
-use greenroom_bus::{Accepted, Bus, ConnectionState, PublishError, RedisSettings, WhileAway};
+use greenroom_bus::{Accepted, Bus, ConnectionState, PublishError, WhileAway};
 
-use crate::server::Server;
-use crate::{is_reconnection, next, subscribe, text, within};
-
-fn impatient(server: &Server) -> RedisSettings {
-    let millis = Duration::from_millis;
-    server.settings().backoff(millis(5), millis(50))
-}
+use crate::kit::{is_reconnection, next, subscribe, text, within};
+use crate::server::{Server, impatient, status};
 
 /// Waits until the bus has noticed that the server is gone.
 async fn away(bus: &Bus) {
-    while bus.status().redis.expect("it is there").state != ConnectionState::Away {
+    while status(bus).state != ConnectionState::Away {
         tokio::task::yield_now().await;
     }
 }
@@ -22,7 +17,7 @@ async fn away(bus: &Bus) {
 #[tokio::test]
 async fn publishing_fails_at_once() {
     let mut server = Server::start();
-    let bus = Bus::redis(impatient(&server)).expect("a thread");
+    let bus = impatient(server.settings());
     within(bus.connected()).await;
     server.kill();
     within(away(&bus)).await;
@@ -38,10 +33,11 @@ async fn publishing_fails_at_once() {
 #[tokio::test]
 async fn publishing_queues_up_to_its_bounds_and_is_sent_in_order() {
     let mut server = Server::start();
-    let settings = impatient(&server)
+    let settings = server
+        .settings()
         .while_away(WhileAway::Queue)
         .publish_queue(5, 0);
-    let bus = Bus::redis(settings).expect("a thread");
+    let bus = impatient(settings);
     let mut subscription = subscribe(&bus, "/a").await;
     server.kill();
     within(away(&bus)).await;
@@ -59,8 +55,8 @@ async fn publishing_queues_up_to_its_bounds_and_is_sent_in_order() {
             "{error}"
         );
     }
-    let redis = bus.status().redis.expect("it is there");
-    assert_eq!((redis.publish_queue, redis.publish_queue_bytes), (5, 5));
+    let status = status(&bus);
+    assert_eq!((status.publish_queue, status.publish_queue_bytes), (5, 5));
     server.run();
     let event = next(&mut subscription).await;
     assert!(is_reconnection(&event), "{event:?}");
@@ -71,11 +67,12 @@ async fn publishing_queues_up_to_its_bounds_and_is_sent_in_order() {
 
 #[tokio::test]
 async fn the_queue_is_bounded_in_bytes() {
-    let server = Server::prepare(&[]);
-    let settings = impatient(&server)
+    let server = Server::prepared();
+    let settings = server
+        .settings()
         .while_away(WhileAway::Queue)
         .publish_queue(100, 0);
-    let bus = Bus::redis(settings).expect("a thread");
+    let bus = impatient(settings);
     let most = greenroom_bus::PAYLOAD_BYTES_MAX;
     bus.try_publish("/a", vec![0; most - 1])
         .expect("there is room");
@@ -92,18 +89,15 @@ async fn the_queue_is_bounded_in_bytes() {
 
 #[tokio::test]
 async fn a_bus_that_was_there_before_its_server_misses_nothing_and_tells_of_no_gap() {
-    let mut server = Server::prepare(&[]);
-    let settings = impatient(&server).while_away(WhileAway::Queue);
-    let bus = Bus::redis(settings).expect("a thread");
+    let mut server = Server::prepared();
+    let settings = server.settings().while_away(WhileAway::Queue);
+    let bus = impatient(settings);
     let mut subscription = bus.subscribe("/*").expect("a pattern");
     let accepted = within(bus.publish("/a", "early"))
         .await
         .expect("there is room");
     assert_eq!(accepted, Accepted::Queued);
-    assert_eq!(
-        bus.status().redis.expect("it is there").state,
-        ConnectionState::Connecting
-    );
+    assert_eq!(status(&bus).state, ConnectionState::Connecting);
     server.run();
     within(subscription.established())
         .await
@@ -114,10 +108,11 @@ async fn a_bus_that_was_there_before_its_server_misses_nothing_and_tells_of_no_g
 #[tokio::test]
 async fn who_waits_for_room_is_told_when_the_server_is_lost() {
     let server = Server::start();
-    let settings = impatient(&server)
+    let settings = server
+        .settings()
         .publish_queue(1, 0)
         .command_timeout(Duration::from_millis(300));
-    let bus = Bus::redis(settings).expect("a thread");
+    let bus = impatient(settings);
     within(bus.connected()).await;
     server.freeze();
     let publish = || within(bus.publish("/a", "x"));
@@ -129,23 +124,19 @@ async fn who_waits_for_room_is_told_when_the_server_is_lost() {
         let error = error.expect_err("there was no room, and then no server");
         assert!(matches!(error, PublishError::Away), "{error}");
     }
-    assert_eq!(bus.status().redis.expect("it is there").publish_queue, 0);
+    assert_eq!(status(&bus).publish_queue, 0);
 }
 
 #[tokio::test]
 async fn dropping_the_bus_closes_its_connection_and_ends_its_subscriptions() {
     let server = Server::start();
-    let bus = Bus::redis(impatient(&server)).expect("a thread");
+    let bus = impatient(server.settings());
     let mut subscription = subscribe(&bus, "/a").await;
-    let connections = || {
-        let clients: String = server.ask(&["CLIENT", "LIST"]);
-        clients.lines().count()
-    };
-    assert_eq!(connections(), 2, "the bus, and the one that asks");
+    assert_eq!(server.connections(), 1);
     drop(bus);
     assert!(within(subscription.recv()).await.is_none());
     within(async {
-        while connections() > 1 {
+        while server.connections() > 0 {
             tokio::task::yield_now().await;
         }
     })
