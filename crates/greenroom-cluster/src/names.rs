@@ -65,13 +65,6 @@ fn is_plain(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_'
 }
 
-/// Of an id that cannot be wrong: a number, or one that was checked before.
-impl From<Infallible> for NameError {
-    fn from(error: Infallible) -> Self {
-        match error {}
-    }
-}
-
 /// The id of an entity among those of its kind: 1 to 256 bytes of UTF-8.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct EntityId(Box<str>);

@@ -18,9 +18,9 @@ const PREPARED_WITHIN: Duration = Duration::from_secs(90);
 const CLIENTS_WITHIN: Duration = Duration::from_secs(90);
 /// The longest until all is handled after the faults. A message that is handed on may be waited
 /// for 2 min, and is put off for 1 min at most.
-const HANDLED_WITHIN: Duration = Duration::from_secs(240);
+const HANDLED_WITHIN: Duration = Duration::from_mins(4);
 /// The longest that the stores are read.
-const READ_WITHIN: Duration = Duration::from_secs(60);
+const READ_WITHIN: Duration = Duration::from_mins(1);
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// The outcome of a seed.
