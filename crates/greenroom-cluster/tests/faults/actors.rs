@@ -10,8 +10,11 @@ use tokio::time::sleep;
 
 use crate::history::{Event, Pen};
 
-/// The longest pause of an entity in the middle of a change, so that faults fall into it.
+/// The longest pause of an entity in the middle of a change, mostly and in one of so many cases, so
+/// that faults fall into it.
 const THINKING_MAX_MS: u64 = 8;
+const LONG_THINKING_MAX_MS: u64 = 400;
+const LONG_ONE_IN: u32 = 16;
 
 /// The log of this process.
 pub(crate) static PEN: OnceLock<Pen> = OnceLock::new();
@@ -97,8 +100,9 @@ impl Journal {
 }
 
 async fn think() {
-    let thinking = Duration::from_millis(fastrand::u64(..=THINKING_MAX_MS));
-    sleep(thinking).await;
+    let is_long = fastrand::u32(..LONG_ONE_IN) == 0;
+    let max_ms = [THINKING_MAX_MS, LONG_THINKING_MAX_MS][usize::from(is_long)];
+    sleep(Duration::from_millis(fastrand::u64(..=max_ms))).await;
 }
 
 /// A member of a group that writes down what it handles.
