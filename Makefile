@@ -28,6 +28,16 @@ tools: ## Install the foreign programs that the tests use
 test: tools ## Run all tests, the outside suites included
 	$(CARGO) test --workspace --locked
 
+# FIRST: the first seed; JOBS: seeds that run at a time.
+SEEDS ?= 20
+FIRST ?= 1
+JOBS ?= 2
+
+.PHONY: cluster-faults
+cluster-faults: tools ## Let parts of a cluster fail under load, for SEEDS seeds from FIRST on; needs root
+	SEEDS=$(SEEDS) FIRST=$(FIRST) JOBS=$(JOBS) $(CARGO) test --package greenroom-cluster --locked \
+		--test faults -- --exact --ignored --nocapture many_seeds
+
 .PHONY: pages
 pages: ## Write what is made of code: pages of docs/, flags of plackup's handler
 	GREENROOM_WRITE_PAGE=1 $(CARGO) test --package greenroom-compat --locked the_page_tells_the_differences

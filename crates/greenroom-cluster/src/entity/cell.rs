@@ -144,7 +144,9 @@ impl Cell {
                 let id = is_handled.then_some(id);
                 self.unsaved().by(self.write(state, id)).await
             }
-            None => Ok(()),
+            // The handler changed nothing. If it could not, and made a reply of that error, the
+            // message must not be acknowledged.
+            None => self.check(),
         }
     }
 

@@ -65,6 +65,24 @@ async fn a_handler_that_fails_has_changed_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_message_whose_change_is_not_saved_is_not_acknowledged() {
+    let node = node(HostSettings::default().state_bytes_max(1_024));
+    // As many as fit, large ones first.
+    for amount in [u64::MAX, 0] {
+        let add = async || node.ask("1", Add(amount)).await.expect("it is active");
+        while add().await.is_ok() {}
+    }
+    let saved = amounts(&node, "1").await;
+    // The handler returns the error, as handlers do, and does not panic.
+    let failed = node.deliver("1", "x", Add(u64::MAX)).await;
+    assert!(
+        matches!(failed, Err(Rejection::Failed { .. })),
+        "{failed:?}"
+    );
+    assert_eq!(amounts(&node, "1").await, saved);
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_entity_does_not_forget_early_what_it_has_applied() {
     let node = node(HostSettings::default().applied_max(128));
     for id in 0..128 {
