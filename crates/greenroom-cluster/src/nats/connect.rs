@@ -15,8 +15,8 @@ const COMMANDS_MAX: usize = 2_048;
 /// Messages of one subscription that wait for this node. What comes beyond them is lost, and its
 /// asker's deadline passes.
 const SUBSCRIPTION_MAX: usize = 16_384;
-/// A connection is tried this many times within the lease, so that a node which loses its server has
-/// another one at about the time when it loses its entities.
+/// A connection is tried this many times within the lease, so that a node which loses its server
+/// has another one at about the time when it loses its entities.
 const PINGS_IN_LEASE: u32 = 3;
 /// The pause before the stores are opened once more.
 const AGAIN_AFTER: Duration = Duration::from_millis(100);
@@ -86,8 +86,8 @@ impl Nats {
         let client = options
             .client_capacity(COMMANDS_MAX)
             .subscription_capacity(SUBSCRIPTION_MAX)
-            // The client gives a server up when the third ping in a row has no response: of one that
-            // is cut off without a word nothing else is heard.
+            // The client gives a server up when the third ping in a row has no response: of one
+            // that is cut off without a word nothing else is heard.
             .ping_interval(limits.lease / PINGS_IN_LEASE)
             .custom_inbox_prefix(format!("_INBOX.{}", limits.prefix))
             .event_callback(|event| async move {

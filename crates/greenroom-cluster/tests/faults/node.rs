@@ -11,7 +11,7 @@ use tokio::time::sleep;
 
 use crate::actors::{Journal, PEN, Sink, note};
 use crate::history::{Event, Pen};
-use crate::{client, observer};
+use crate::{client, observer, tell};
 
 /// The variable by which a process is told what it is.
 pub(crate) const VARIABLE: &str = "GREENROOM_FAULTS_NODE";
@@ -20,7 +20,7 @@ pub(crate) const GROUP: &str = "sinks";
 /// The number of entities.
 pub(crate) const ENTITIES: u32 = 5;
 
-/// What a process is, and where.
+/// The description of a process.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(crate = "greenroom_cluster::serde")]
 pub(crate) struct Node {
@@ -96,23 +96,24 @@ async fn host(node: &Node) {
     let _hosting = cluster
         .host_with::<Journal>(&system, settings)
         .expect("it is new");
-    std::future::pending().await
+    std::future::pending::<()>().await;
 }
 
 /// Joins the cluster, however long its servers cannot be reached.
 pub(crate) async fn connect(node: &Node) -> Cluster {
     loop {
         let settings = ClusterSettings::new(&node.servers).expect("addresses");
+        let lease = Duration::from_millis(node.lease_ms);
         let settings = settings
             .prefix(&node.prefix)
-            .lease(Duration::from_millis(node.lease_ms))
-            .redeliver_after(Duration::from_millis(node.lease_ms));
-        match Cluster::connect(settings).await {
+            .lease(lease)
+            .redeliver_after(lease);
+        match Box::pin(Cluster::connect(settings)).await {
             Ok(cluster) => {
                 note(&Event::Joined);
                 return cluster;
             }
-            Err(error) => eprintln!("not connected yet: {error}"),
+            Err(error) => tell(&format!("not connected yet: {error}")),
         }
         sleep(Duration::from_millis(50)).await;
     }

@@ -1,4 +1,4 @@
-//! What the stores hold, in the order in which they took it.
+//! The observer reads what the stores took, in the order in which they took it.
 
 use std::time::{Duration, Instant};
 
@@ -11,6 +11,7 @@ use tokio::time::sleep;
 use crate::actors::{Entries, Journal, JournalRemoteMessages, note};
 use crate::history::Event;
 use crate::node::{ENTITIES, Node, connect};
+use crate::tell;
 
 const AGAIN_AFTER: Duration = Duration::from_millis(100);
 /// The records of an entity that are kept, far more than a run writes.
@@ -27,7 +28,7 @@ pub(crate) async fn prepare(node: &Node) {
     let jetstream = servers(node).await;
     for bucket in ["leases", "states"] {
         while let Err(error) = make(&jetstream, node, bucket).await {
-            eprintln!("not made yet: {error}");
+            tell(&format!("not made yet: {error}"));
             sleep(AGAIN_AFTER).await;
         }
     }
@@ -117,7 +118,7 @@ async fn read(journal: &Remote<Journal>, deadline: Instant) -> Option<Vec<u64>> 
         match journal.read().timeout(ASK_TIMEOUT).ask().await {
             Ok(ops) => return Some(ops),
             Err(error) if Instant::now() >= deadline => {
-                eprintln!("{journal:?} does not say what it has: {error}");
+                tell(&format!("{journal:?} does not say what it has: {error}"));
                 return None;
             }
             Err(_) => sleep(AGAIN_AFTER).await,
@@ -130,7 +131,7 @@ async fn records(jetstream: &Context, node: &Node, bucket: &str) -> Vec<(u64, u3
     loop {
         match try_records(jetstream, node, bucket).await {
             Ok(records) => return records,
-            Err(error) => eprintln!("not read yet: {error}"),
+            Err(error) => tell(&format!("not read yet: {error}")),
         }
         sleep(AGAIN_AFTER).await;
     }

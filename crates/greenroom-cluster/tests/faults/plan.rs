@@ -15,7 +15,7 @@ pub(crate) const HOSTS: usize = 3;
 pub(crate) const CLIENTS: usize = 2;
 pub(crate) const SERVERS: usize = 3;
 
-/// A fault. It ends by itself after its time: links work again, processes go on or are started anew.
+/// A fault. It ends after its time: links work again, processes go on or are started anew.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     /// Nothing goes over a machine's link, in one direction or both.

@@ -18,19 +18,19 @@ const PREPARED_WITHIN: Duration = Duration::from_secs(90);
 const CLIENTS_WITHIN: Duration = Duration::from_secs(90);
 /// The longest until all is handled after the faults. A message that is handed on may be waited
 /// for 2 min, and is put off for 1 min at most.
-const HANDLED_WITHIN: Duration = Duration::from_secs(240);
+const HANDLED_WITHIN: Duration = Duration::from_mins(4);
 /// The longest that the stores are read.
-const READ_WITHIN: Duration = Duration::from_secs(60);
+const READ_WITHIN: Duration = Duration::from_mins(1);
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// What came of a seed.
+/// The outcome of a seed.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     pub(crate) seed: u64,
     pub(crate) faults: [u64; KINDS.len()],
     pub(crate) counts: Counts,
     pub(crate) violations: Vec<Violation>,
-    /// What went wrong with the run itself.
+    /// The fault of the run itself.
     pub(crate) failure: Option<String>,
     /// From the end of the faults until all was handled and read.
     pub(crate) recovery: Duration,

@@ -9,10 +9,13 @@ use crate::history::{Event, Log};
 #[derive(Debug, Default)]
 pub(super) struct History {
     claims: BTreeMap<u64, String>,
-    records: BTreeMap<u64, (u64, Vec<u64>)>,
+    records: BTreeMap<u64, Record>,
     /// Fence and operation.
     saved: BTreeSet<(u64, u64)>,
 }
+
+/// The fence of a record, and its state.
+type Record = (u64, Vec<u64>);
 
 /// Collects the histories of all entities.
 pub(super) fn of(logs: &[Log]) -> BTreeMap<u32, History> {
@@ -91,7 +94,7 @@ impl History {
         &self,
         entity: u32,
         revision: u64,
-        (before, after): (&(u64, Vec<u64>), &(u64, Vec<u64>)),
+        (before, after): (&Record, &Record),
         violations: &mut Vec<Violation>,
     ) {
         let (after_fence, fence) = (before.0, after.0);

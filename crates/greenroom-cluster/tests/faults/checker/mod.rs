@@ -94,24 +94,22 @@ pub(crate) struct Counts {
     pub(crate) lateness_ms: u64,
 }
 
-/// What is known of one operation, over all its tries.
+/// The knowledge of one operation, over all its tries.
 #[derive(Clone, Copy, Debug)]
 struct Op {
     work: Work,
     begun: u32,
     ended: u32,
-    done: Option<Option<u64>>,
+    is_done: bool,
+    /// The place in the list that its client was told.
+    place: Option<u64>,
     is_unknown: bool,
 }
 
 impl Op {
-    fn is_done(&self) -> bool {
-        self.done.is_some()
-    }
-
     /// Returns `true` if it was surely not done.
     fn is_refused(&self) -> bool {
-        !self.is_done() && !self.is_unknown && self.begun == self.ended
+        !self.is_done && !self.is_unknown && self.begun == self.ended
     }
 
     fn entity(&self) -> Option<u32> {
@@ -157,7 +155,7 @@ pub(crate) fn check(logs: &[Log]) -> (Counts, Vec<Violation>) {
         count(sent, in_group, applied.contains_key(op), &mut counts);
         let times = applied.get(op).copied().unwrap_or(0);
         outcome(*op, sent, (times, in_group), &mut violations);
-        if let (Some(Some(told)), Some(entity)) = (sent.done, sent.entity()) {
+        if let (Some(told), Some(entity)) = (sent.place, sent.entity()) {
             let place = entities
                 .get(&entity)
                 .and_then(|history| history.last().iter().position(|other| other == op));
@@ -185,7 +183,8 @@ fn ops(logs: &[Log]) -> BTreeMap<u64, Op> {
                     work: *work,
                     begun: 0,
                     ended: 0,
-                    done: None,
+                    is_done: false,
+                    place: None,
                     is_unknown: false,
                 };
                 ops.entry(*op).or_insert(new).begun += 1;
@@ -194,7 +193,7 @@ fn ops(logs: &[Log]) -> BTreeMap<u64, Op> {
                 let Some(op) = ops.get_mut(op) else { continue };
                 op.ended += 1;
                 match outcome {
-                    Outcome::Done { place } => op.done = Some(*place),
+                    Outcome::Done { place } => (op.is_done, op.place) = (true, *place),
                     Outcome::NotDone => {}
                     Outcome::Unknown => op.is_unknown = true,
                 }
@@ -222,7 +221,7 @@ fn outcome(op: u64, sent: &Op, (times, in_group): (u64, u64), violations: &mut V
         violations.push(Violation::Unanswered { op, work });
     }
     let Some(entity) = sent.entity() else {
-        if sent.is_done() && in_group == 0 {
+        if sent.is_done && in_group == 0 {
             violations.push(Violation::Lost { op, work });
         }
         return;
@@ -230,7 +229,7 @@ fn outcome(op: u64, sent: &Op, (times, in_group): (u64, u64), violations: &mut V
     if times > 1 {
         violations.push(Violation::Twice { op, entity });
     }
-    if times == 0 && sent.is_done() {
+    if times == 0 && sent.is_done {
         violations.push(if sent.is_durable() {
             Violation::Lost { op, work }
         } else {
@@ -245,12 +244,12 @@ fn outcome(op: u64, sent: &Op, (times, in_group): (u64, u64), violations: &mut V
 fn count(sent: &Op, in_group: u64, is_in_entity: bool, counts: &mut Counts) {
     if sent.is_durable() {
         counts.durable += 1;
-        counts.acknowledged += u64::from(sent.is_done());
+        counts.acknowledged += u64::from(sent.is_done);
         counts.applied += u64::from(in_group > 0 || is_in_entity);
         counts.repeated += in_group.saturating_sub(1);
     } else {
         counts.asks += 1;
-        counts.asks_done += u64::from(sent.is_done());
+        counts.asks_done += u64::from(sent.is_done);
         counts.asks_refused += u64::from(sent.is_refused());
         counts.asks_unknown += u64::from(sent.is_unknown);
     }

@@ -187,14 +187,14 @@ fn an_activation_that_wrote_after_a_later_one_is_found() {
 
 #[test]
 fn a_write_that_is_not_made_of_the_one_before_is_found() {
-    let lost = Violation::LostUpdate {
+    let not_built_on = Violation::LostUpdate {
         entity: ENTITY,
         revision: 4,
     };
     let last = record(4, SECOND_FENCE, &[1, 2]);
     for ops in [&[2][..], &[1], &[2, 1], &[1, 2, 2]] {
         let found = changed(&last, &[record(4, SECOND_FENCE, ops)]);
-        assert!(found.contains(&lost), "{found:?}");
+        assert!(found.contains(&not_built_on), "{found:?}");
     }
     let found = changed(
         &record(3, SECOND_FENCE, &[1]),

@@ -83,10 +83,11 @@ impl World {
         );
         let text = format!(
             "server_name: server{server}\nlisten: {address}:{}\nhttp: {address}:{}\n\
-             jetstream {{ store_dir: {store:?}, max_memory_store: 64MB, max_file_store: 1GB }}\n\
+             jetstream {{ store_dir: \"{}\", max_memory_store: 64MB, max_file_store: 1GB }}\n\
              cluster {{ name: faults, listen: {address}:{}, routes: [{}] }}\n",
             ports.client,
             ports.monitor,
+            store.display(),
             ports.cluster,
             routes.join(", "),
         );
