@@ -59,10 +59,11 @@ impl Cluster {
     /// The reason, within [`connect_timeout`](ClusterSettings::connect_timeout) for each step. A
     /// connection that is lost later is made again for ever; meanwhile asks fail as late or lost.
     pub async fn connect(settings: ClusterSettings) -> Result<Self, ConnectError> {
-        let nats = Nats::connect(&settings).await?;
+        // Boxed: it is large, and its caller would carry it.
+        let nats = Box::pin(Nats::connect(&settings)).await?;
         let core = Arc::new(Core::new(settings.limits, Some(nats)));
         let mut tasks = JoinSet::new();
-        join(&core, &mut tasks).await?;
+        Box::pin(join(&core, &mut tasks)).await?;
         Ok(Self(Arc::new(Handle {
             core,
             _tasks: tasks,

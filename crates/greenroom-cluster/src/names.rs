@@ -171,7 +171,8 @@ mod tests {
         for bad in ["", ".v1", "mailer.", "mailer..v1", "mailer.*"] {
             assert!(check_kind(bad).is_err(), "{bad}");
         }
-        let error = check_token("the group", "a b").unwrap_err().to_string();
+        let error = check_token("the group", "a b");
+        let error = error.expect_err("it has a space").to_string();
         assert!(
             error.starts_with("the group `a b` cannot be used"),
             "{error}"

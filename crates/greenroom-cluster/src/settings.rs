@@ -9,7 +9,7 @@ use crate::names::{NameError, check_token};
 /// The least lease, and the least wait before a redelivery: below it a pause of a virtual machine
 /// would cost every lease.
 const WAIT_MIN: Duration = Duration::from_secs(1);
-/// The most replicas of JetStream.
+/// The most replicas of what the servers keep.
 const REPLICAS_MAX: usize = 5;
 
 /// Settings of a node's connection to its cluster.

@@ -128,7 +128,7 @@ impl Model for Protocol {
                     let read = |is_old| Action::ReadLease { node, is_old };
                     actions.extend([false, true].map(read));
                 }
-                Node::Idle => {}
+                Node::Idle | Node::Saving { .. } => {}
                 Node::Claiming { .. } => actions.push(Action::Claim { node }),
                 Node::Owner { .. } => {
                     let read = |is_old| Action::ReadRecord { node, is_old };
@@ -142,7 +142,6 @@ impl Model for Protocol {
                     let new = (0..MESSAGES).filter(may_come);
                     actions.extend(new.map(|message| Action::Send { node, message }));
                 }
-                Node::Saving { .. } => {}
             }
             if !matches!(progress, Node::Idle) {
                 actions.push(Action::End { node });

@@ -189,7 +189,11 @@ impl Search<'_> {
                     self.failure = Failure::Sent(SendFailure::NoResponders, node.clone());
                     self.leave_out(node);
                 }
-                Err(failure) => return Err(Failure::Sent(failure, node)),
+                Err(failure) => {
+                    // The next message asks anew who has it.
+                    self.core.entities.forget(self.key);
+                    return Err(Failure::Sent(failure, node));
+                }
             }
         }
     }
@@ -209,8 +213,11 @@ impl Search<'_> {
         self.hops += 1;
         match &rejection {
             Rejection::Moved { node: to } => match NodeId::read(to) {
-                Some(to) if !self.tried.contains(&to) => self.core.entities.note(self.key, to),
-                // It was asked already, and does not have it, or is gone.
+                Some(to) if !self.tried.contains(&to) && self.core.table.has(&to) => {
+                    self.core.entities.note(self.key, to);
+                }
+                // It was asked already, and does not have it; or it is gone, and its lease is not
+                // over yet; or it is so new that nobody else has heard of it.
                 _ => self.hops = HOPS_MAX + 1,
             },
             Rejection::Draining | Rejection::NoSuchActor { .. } | Rejection::NotActive { .. } => {

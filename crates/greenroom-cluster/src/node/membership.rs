@@ -154,7 +154,7 @@ fn note(table: &Table, entry: &Entry) {
         return;
     }
     match serde_json::from_slice(&entry.value) {
-        Ok(record) => table.heard(id, record),
+        Ok(record) => table.heard(&id, &record),
         Err(error) => tracing::warn!(target: TARGET, node = %id, %error, "a node's record"),
     }
 }

@@ -105,13 +105,13 @@ impl Table {
     }
 
     /// Notes the record of a node that lives.
-    pub(crate) fn heard(&self, id: NodeId, record: Record) {
+    pub(crate) fn heard(&self, id: &NodeId, record: &Record) {
         let mut nodes = self.nodes.write();
-        if nodes.len() >= NODES_MAX && !nodes.contains_key(&id) {
+        if nodes.len() >= NODES_MAX && !nodes.contains_key(id) {
             tracing::warn!(target: TARGET, %id, "one node more than {NODES_MAX}: not known");
             return;
         }
-        let before = nodes.get(&id).map(Arc::clone);
+        let before = nodes.get(id).map(Arc::clone);
         let load = before.as_ref().map(|node| Arc::clone(&node.load));
         let load = load.unwrap_or_default();
         let waits = record.groups.iter();
@@ -126,7 +126,7 @@ impl Table {
         nodes.insert(id.clone(), Arc::new(node));
         drop(nodes);
         let before = before.map(|node| node.record.clone()).unwrap_or_default();
-        self.notify(&id, &before, &record, MemberChange::Left);
+        self.notify(id, &before, record, MemberChange::Left);
     }
 
     /// Removes a node that said goodbye.

@@ -47,7 +47,7 @@ impl Account {
     /// Never replies.
     #[message]
     pub(crate) async fn hang(&mut self) {
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 
     /// Returns the number of the activation.

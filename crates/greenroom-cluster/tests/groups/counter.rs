@@ -8,7 +8,7 @@ use greenroom_test_servers::NatsServer;
 use tokio::sync::Semaphore;
 
 /// Far longer than anything here takes.
-pub(crate) const LONG: Duration = Duration::from_secs(60);
+pub(crate) const LONG: Duration = Duration::from_mins(1);
 
 /// Counts, and says where.
 #[derive(Debug)]
