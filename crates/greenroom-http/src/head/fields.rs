@@ -1,7 +1,7 @@
 use http::header::HOST;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, Version};
 
-use super::{Shared, host};
+use super::{Shared, host, names};
 use crate::encode::decimal;
 use crate::{BodyLength, Reason};
 
@@ -51,7 +51,10 @@ pub(crate) fn append<'a>(
             continue;
         }
         fields.note(field.name, field.value)?;
-        let name = HeaderName::from_bytes(field.name.as_bytes()).map_err(|_| Reason::Field)?;
+        let name = match names::common(field.name.as_bytes()) {
+            Some(name) => name,
+            None => HeaderName::from_bytes(field.name.as_bytes()).map_err(|_| Reason::Field)?,
+        };
         let value =
             HeaderValue::from_maybe_shared(shared.slice(field.value)).map_err(|_| Reason::Field)?;
         map.append(name, value);

@@ -3,6 +3,7 @@
 mod fields;
 mod host;
 mod http2;
+mod names;
 mod request_line;
 mod searched;
 mod target;
