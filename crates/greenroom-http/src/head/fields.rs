@@ -14,6 +14,8 @@ use crate::{BodyLength, Reason};
 pub(crate) struct Fields<'a> {
     version: Version,
     pub(super) host: Option<&'a [u8]>,
+    /// The host is the one that was known.
+    pub(super) is_host_known: bool,
     connection: Connection,
     upgrade: Option<&'a [u8]>,
     transfer_encoding: bool,
@@ -47,6 +49,7 @@ pub(crate) fn append<'a>(
             && let Some(known) = known_host.filter(|known| known.as_bytes() == field.value)
         {
             fields.note_good_host(field.value)?;
+            fields.is_host_known = true;
             map.append(HOST, known.clone());
             continue;
         }
@@ -76,6 +79,7 @@ impl<'a> Fields<'a> {
         Self {
             version,
             host: None,
+            is_host_known: false,
             connection: Connection::default(),
             upgrade: None,
             transfer_encoding: false,
