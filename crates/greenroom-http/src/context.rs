@@ -89,17 +89,12 @@ impl Context {
         self.known_host.as_ref()
     }
 
+    /// Remembers a `Host` that was found well-formed, in place of the [known](Self::known_host).
     pub(crate) fn know_host(&mut self, host: Option<&[u8]>) {
         let Some(host) = host.filter(|host| host.len() <= KNOWN_HOST_BYTES_MAX) else {
             return;
         };
-        if self
-            .known_host
-            .as_ref()
-            .is_none_or(|known| known.as_bytes() != host)
-        {
-            self.known_host = HeaderValue::from_bytes(host).ok();
-        }
+        self.known_host = HeaderValue::from_bytes(host).ok();
     }
 
     pub(crate) fn copy(&mut self, head: &[u8]) -> Bytes {

@@ -170,7 +170,7 @@ impl Search<'_> {
                 self.pause().await?;
                 continue;
             };
-            let left = self.deadline.saturating_duration_since(Instant::now());
+            let left = self.left(&request);
             request.timeout = (!is_told).then_some(left);
             let sent = if is_told {
                 self.core.hand_over(&node, &request, left).await
@@ -189,6 +189,9 @@ impl Search<'_> {
                     self.failure = Failure::Sent(SendFailure::NoResponders, node.clone());
                     self.leave_out(node);
                 }
+                Err(SendFailure::Late) if self.may_be_repeated(&request) => {
+                    self.core.entities.forget(self.key);
+                }
                 Err(failure) => {
                     // The next message asks anew who has it.
                     self.core.entities.forget(self.key);
@@ -196,6 +199,21 @@ impl Search<'_> {
                 }
             }
         }
+    }
+
+    /// Returns the time for which a response is waited for. A durable message that was lost on its
+    /// way is sent again after the wait before a redelivery, long before its handling would be
+    /// given up: its entity knows it by its id, should it have come.
+    fn left(&self, request: &Request) -> Duration {
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        match request.id {
+            Some(_) => left.min(self.core.limits.redeliver_after),
+            None => left,
+        }
+    }
+
+    fn may_be_repeated(&self, request: &Request) -> bool {
+        request.id.is_some() && Instant::now() < self.deadline
     }
 
     fn next_node(&self) -> Option<NodeId> {

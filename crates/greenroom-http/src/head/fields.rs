@@ -1,7 +1,7 @@
 use http::header::HOST;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, Version};
 
-use super::{Shared, host};
+use super::{Shared, host, names};
 use crate::encode::decimal;
 use crate::{BodyLength, Reason};
 
@@ -14,6 +14,8 @@ use crate::{BodyLength, Reason};
 pub(crate) struct Fields<'a> {
     version: Version,
     pub(super) host: Option<&'a [u8]>,
+    /// The host is the one that was known.
+    pub(super) is_host_known: bool,
     connection: Connection,
     upgrade: Option<&'a [u8]>,
     transfer_encoding: bool,
@@ -47,11 +49,15 @@ pub(crate) fn append<'a>(
             && let Some(known) = known_host.filter(|known| known.as_bytes() == field.value)
         {
             fields.note_good_host(field.value)?;
+            fields.is_host_known = true;
             map.append(HOST, known.clone());
             continue;
         }
         fields.note(field.name, field.value)?;
-        let name = HeaderName::from_bytes(field.name.as_bytes()).map_err(|_| Reason::Field)?;
+        let name = match names::common(field.name.as_bytes()) {
+            Some(name) => name,
+            None => HeaderName::from_bytes(field.name.as_bytes()).map_err(|_| Reason::Field)?,
+        };
         let value =
             HeaderValue::from_maybe_shared(shared.slice(field.value)).map_err(|_| Reason::Field)?;
         map.append(name, value);
@@ -73,6 +79,7 @@ impl<'a> Fields<'a> {
         Self {
             version,
             host: None,
+            is_host_known: false,
             connection: Connection::default(),
             upgrade: None,
             transfer_encoding: false,

@@ -3,6 +3,7 @@
 mod fields;
 mod host;
 mod http2;
+mod names;
 mod request_line;
 mod searched;
 mod target;
@@ -140,7 +141,9 @@ fn build(
     let map = request.headers_mut();
     let fields = append(raw.headers, &shared, context.known_host(), map, version)?;
     fields.agree_with(&method, &uri)?;
-    context.know_host(fields.host);
+    if !fields.is_host_known {
+        context.know_host(fields.host);
+    }
     let connects = method == Method::CONNECT;
 
     *request.method_mut() = method;

@@ -51,13 +51,23 @@ pub(super) fn check_authority(authority: &[u8], needs_port: bool) -> Result<(), 
 /// it is one that ends a target, a line or a field, so no recipient finds another end of the
 /// message. It must be UTF-8 without the control characters U+0080 to U+009F.
 fn is_plain(target: &[u8]) -> bool {
-    let ascii = |byte: &u8| (0x21..0x7f).contains(byte) && *byte != b'#';
-    if target.iter().all(ascii) {
+    if target.iter().all(|byte| PLAIN_BYTES[usize::from(*byte)]) {
         return true;
     }
     let plain = |letter: char| !letter.is_control() && letter != '#' && letter != ' ';
     std::str::from_utf8(target).is_ok_and(|text| text.chars().all(plain))
 }
+
+/// The bytes of ASCII that are visible, but for the sign before a fragment.
+static PLAIN_BYTES: [bool; 256] = {
+    let mut plain = [false; 256];
+    let mut byte = 0x21;
+    while byte < 0x7f {
+        plain[byte] = byte != b'#' as usize;
+        byte += 1;
+    }
+    plain
+};
 
 fn is_absolute(uri: &Uri) -> bool {
     let web = matches!(uri.scheme_str(), Some("http" | "https"));

@@ -150,7 +150,7 @@ impl<A: App> Exchange<A> {
         *this.head = None;
         *this.feeder = None;
         *this.continue_due = false;
-        replace(this.state.as_mut(), State::Idle, this.about);
+        end(this.state.as_mut(), this.about);
         this.about.metered = None;
     }
 
@@ -189,8 +189,9 @@ impl<A: App> Exchange<A> {
     }
 
     pub(super) fn respond(self: Pin<&mut Self>, body: A::Body) {
-        let this = self.project();
-        replace(this.state, State::Responding { body }, this.about);
+        let mut this = self.project();
+        end(this.state.as_mut(), this.about);
+        this.state.set(State::Responding { body });
     }
 
     /// Runs the handler for as long as it need not wait.
@@ -264,9 +265,13 @@ fn poll_service<A: App>(
     }
 }
 
-/// Destructors of the application run here; a panic in one must not take the connection along.
-fn replace<A: App>(mut state: Pin<&mut State<A>>, next: State<A>, about: &About) {
-    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| state.as_mut().set(next))) {
+/// Drops what the state holds. Destructors of the application run here; a panic in one must not
+/// take the connection along.
+///
+/// The next state is set behind it, where it is made: a state is as large as a handler's future,
+/// and would be copied on its way in here.
+fn end<A: App>(mut state: Pin<&mut State<A>>, about: &About) {
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| state.as_mut().set(State::Idle))) {
         let panic = message(panic.as_ref());
         tracing::error!(route = about.route(), panic, "a destructor panicked");
     }

@@ -90,45 +90,46 @@ impl<S> PlacedService<S> {
         outer::yield_to_inner();
         tell_route(route.path());
         let priority = route.priority(settings.priority);
-        let place = if loop_shedding::is_shed(priority) && route.is_worth_shedding() {
+        if loop_shedding::is_shed(priority) && route.is_worth_shedding() {
             route.shed();
-            Place::Ready {
-                response: Some(loop_shedding::rejection()),
+            return PlacedFuture::ready(loop_shedding::rejection());
+        }
+        match &settings.stage {
+            Some(stage) if !route.is_inline() => {
+                self.call_staged(&stage.clone(), priority, at, request)
             }
-        } else {
-            match &settings.stage {
-                Some(stage) if !route.is_inline() => {
-                    self.call_staged(&stage.clone(), priority, at, request)
-                }
-                _ => self.call_inline(priority, at, request),
-            }
-        };
-        PlacedFuture { place }
+            _ => self.call_inline(priority, at, request),
+        }
     }
 
+    /// Calls the service here. A future with a request in it is some hundred bytes: each branch
+    /// makes it in the place of the result, as no value that is moved there.
     fn call_inline<B>(
         &mut self,
         priority: Priority,
         at: RouteAt,
         request: Request<B>,
-    ) -> Place<S, B>
+    ) -> PlacedFuture<S, B>
     where
         S: Service<Request<B>> + 'static,
     {
         let origin = self.origin(at, priority, Client::current(), true);
         if is_lazy::<S>() {
-            let run = Measured::new(self.inner.call(request), origin, Duration::ZERO);
-            return Place::Inline { run };
+            return PlacedFuture {
+                place: Place::Inline {
+                    run: Measured::new(self.inner.call(request), origin, Duration::ZERO),
+                },
+            };
         }
         let route = self.placement.routes.at(at);
         let (called, poll_time) = watch(route, || self.inner.call(request));
         match called {
-            Ok(future) => Place::Inline {
-                run: Measured::new(future, origin, poll_time),
+            Ok(future) => PlacedFuture {
+                place: Place::Inline {
+                    run: Measured::new(future, origin, poll_time),
+                },
             },
-            Err(panicked) => Place::Ready {
-                response: Some(route.panic_response(&panicked)),
-            },
+            Err(panicked) => PlacedFuture::ready(route.panic_response(&panicked)),
         }
     }
 
@@ -138,7 +139,7 @@ impl<S> PlacedService<S> {
         priority: Priority,
         at: RouteAt,
         request: Request<B>,
-    ) -> Place<S, B>
+    ) -> PlacedFuture<S, B>
     where
         S: Service<Request<B>> + Clone + Send + 'static,
         S::Response: IntoResponse + Send + 'static,
@@ -157,7 +158,9 @@ impl<S> PlacedService<S> {
         let run = Measured::new(Oneshot::new(ready, request), origin, Duration::ZERO).timed(timed);
         let spawned = stage.submit(submission, run);
         let route = Arc::clone(self.placement.routes.at(at));
-        Place::Staged { spawned, route }
+        PlacedFuture {
+            place: Place::Staged { spawned, route },
+        }
     }
 
     fn origin(&self, at: RouteAt, priority: Priority, client: Client, is_inline: bool) -> Origin {
@@ -229,6 +232,16 @@ pin_project! {
             spawned: JoinHandle<Result<Response, S::Error>>,
             route: Arc<Route>,
         },
+    }
+}
+
+impl<S: Service<Request<B>>, B> PlacedFuture<S, B> {
+    fn ready(response: Response) -> Self {
+        Self {
+            place: Place::Ready {
+                response: Some(response),
+            },
+        }
     }
 }
 

@@ -15,13 +15,13 @@ mod stalls;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, Thread};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::placement::LONG_RUN;
 use crate::placement::route::Route;
 use crate::run_delay::OwnClocks;
 use held_up::HeldUp;
-use slot::{Own, nanos_of, with_own};
+use slot::{Own, now_nanos, with_own};
 use stalls::Watch;
 
 pub use loops::{WatchedLoop, watch_this_loop};
@@ -60,19 +60,20 @@ pub(crate) struct Watched<R> {
 /// Polls a route on this thread, watched.
 pub(crate) fn watch<R>(route: &Route, poll: impl FnOnce() -> R) -> Watched<R> {
     with_own(|own| {
-        let began = Instant::now();
-        let outer = own.map(|own| own.begin(route, nanos_of(began)));
+        let began = now_nanos();
+        let outer = own.map(|own| own.begin(route, began));
         wake();
         let clocks = OwnClocks::start_if_needed();
         let polled = poll();
-        let taken = began.elapsed();
+        let ended = now_nanos();
+        let taken = Duration::from_nanos(ended.saturating_sub(began));
         if let (Some(own), Some(outer)) = (own, outer) {
             own.end(&outer);
         }
         Watched {
             polled,
             taken,
-            poll_time: poll_time(own, clocks.as_ref(), began, taken),
+            poll_time: poll_time(own, clocks.as_ref(), ended, taken),
         }
     })
 }
@@ -80,13 +81,13 @@ pub(crate) fn watch<R>(route: &Route, poll: impl FnOnce() -> R) -> Watched<R> {
 fn poll_time(
     own: Option<&Own>,
     clocks: Option<&OwnClocks>,
-    began: Instant,
+    ended: u64,
     taken: Duration,
 ) -> Duration {
     match (own, clocks) {
         _ if taken <= LONG_RUN => taken,
         (_, Some(clocks)) => clocks.busy(taken),
-        (Some(own), None) => taken.saturating_sub(own.preempted(nanos_of(began + taken))),
+        (Some(own), None) => taken.saturating_sub(own.preempted(ended)),
         (None, None) => taken,
     }
 }

@@ -1,11 +1,12 @@
 use std::cell::{Cell, OnceCell};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, LazyLock, Weak};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use crossbeam_utils::CachePadded;
 use parking_lot::Mutex;
 use rustix::thread::{Pid, gettid};
+use rustix::time::{ClockId, clock_gettime};
 
 use crate::placement::route::Route;
 use crate::run_delay;
@@ -170,15 +171,11 @@ pub(super) fn living() -> Vec<Arc<CachePadded<Slot>>> {
     slots.iter().filter_map(Weak::upgrade).collect()
 }
 
-/// Returns the nanoseconds since some moment at the process's beginning; never 0.
+/// Returns the nanoseconds since the system's start; never 0. It is the clock of
+/// [`Instant`](std::time::Instant), whose arithmetic with seconds costs a short poll more than the
+/// reading does.
 pub(super) fn now_nanos() -> u64 {
-    nanos_of(Instant::now())
-}
-
-pub(super) fn nanos_of(instant: Instant) -> u64 {
-    static START: LazyLock<Instant> = LazyLock::new(Instant::now);
-    let since = instant.saturating_duration_since(*START);
-    u64::try_from(since.as_nanos())
-        .unwrap_or(u64::MAX)
-        .saturating_add(1)
+    let now = clock_gettime(ClockId::Monotonic);
+    let part = |number: i64| u64::try_from(number).unwrap_or_default();
+    (part(now.tv_sec) * 1_000_000_000 + part(now.tv_nsec)).max(1)
 }

@@ -1,3 +1,4 @@
+use std::mem;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -50,17 +51,18 @@ impl<S> ForClient<S> {
         }
     }
 
-    fn client_of(&self, request: Request<Body>) -> (Client, Request<Body>) {
+    /// Returns the client of a request, which stays where it is: it is long to move.
+    fn client_of(&self, request: &mut Request<Body>) -> Client {
         // A trusted proxy's connection is that of many clients.
         let forwarded = request.extensions().get::<ForwardedFor>();
         let sender = forwarded.map_or(self.connected, |forwarded| Client::at(forwarded.ip));
         let Some(client_key) = &self.client_key else {
-            return (sender, request);
+            return sender;
         };
-        let (parts, body) = request.into_parts();
+        let (parts, body) = mem::take(request).into_parts();
         let client = sender.within(|| client_key.client(&parts));
-        let client = client.map_or(sender, |client| client.sent_as_by(sender));
-        (client, Request::from_parts(parts, body))
+        *request = Request::from_parts(parts, body);
+        client.map_or(sender, |client| client.sent_as_by(sender))
     }
 }
 
@@ -75,11 +77,8 @@ impl<S: Service<Request<Body>>> Service<Request<RequestBody>> for ForClient<S> {
     }
 
     fn call(&mut self, request: Request<RequestBody>) -> Self::Future {
-        #[cfg_attr(
-            not(any(feature = "tls", feature = "tls-ring")),
-            expect(unused_mut, reason = "TLS is told to the request")
-        )]
-        let (client, mut request) = self.client_of(request.map(adapt_body));
+        let mut request = request.map(adapt_body);
+        let client = self.client_of(&mut request);
         #[cfg(any(feature = "tls", feature = "tls-ring"))]
         self.tell_tls(&mut request);
         ForClientFuture {

@@ -1,3 +1,4 @@
+use std::cell::Cell;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::OnceLock;
 
@@ -8,6 +9,16 @@ const SEGMENTS_MAX: usize = 128;
 const PROBES_MAX: usize = 8;
 /// The longest segment that is kept.
 const SEGMENT_BYTES_MAX: usize = 64;
+/// The number of slots that a thread remembers.
+const REMEMBERED_MAX: usize = 64;
+
+type Remembered = [Cell<u8>; REMEMBERED_MAX];
+
+thread_local! {
+    /// The slots in which this thread has last found segments, by [`remembered_at`]. Of several
+    /// applications they are mixed: whether a slot has the segment is looked up there.
+    static REMEMBERED: Remembered = const { [const { Cell::new(0) }; REMEMBERED_MAX] };
+}
 
 /// The first segments of the paths that came: the last resort where nothing is known of a service.
 /// They are found without a lock; a segment that finds no slot shares the empty name.
@@ -33,13 +44,26 @@ impl Segments {
         if first.len() > SEGMENT_BYTES_MAX {
             return "";
         }
+        REMEMBERED.with(|slots| {
+            let remembered = &slots[remembered_at(first)];
+            let kept = self.slots[usize::from(remembered.get())].get();
+            match kept.filter(|kept| ***kept == *first) {
+                Some(kept) => kept.as_ref(),
+                None => self.look_up(first, remembered),
+            }
+        })
+    }
+
+    /// Returns the name of a segment, and notes its slot.
+    fn look_up(&self, first: &str, remembered: &Cell<u8>) -> &str {
         let hash = self.hashes.hash_one(first);
         let start = usize::try_from(hash % SEGMENTS_MAX as u64).unwrap_or_default();
         for probe in 0..PROBES_MAX {
-            let slot = &self.slots[(start + probe) % SEGMENTS_MAX];
+            let at = (start + probe) % SEGMENTS_MAX;
             // Taken for good by the first segment that comes, so it needs no lock.
-            let kept = slot.get_or_init(|| first.into());
+            let kept = self.slots[at].get_or_init(|| first.into());
             if **kept == *first {
+                remembered.set(u8::try_from(at).unwrap_or_default());
                 return kept;
             }
         }
@@ -47,12 +71,20 @@ impl Segments {
     }
 }
 
+/// Returns where a thread remembers the slot of a segment. A client may choose segments that share
+/// the place: then the keyed hash is computed, as for a new one.
+fn remembered_at(segment: &str) -> usize {
+    let bytes = segment.as_bytes();
+    let at = |index: usize| usize::from(bytes.get(index).copied().unwrap_or_default());
+    let (middle, last) = (bytes.len() / 2, bytes.len().wrapping_sub(1));
+    (bytes.len() + 3 * at(1) + 7 * at(middle) + at(last)) % REMEMBERED_MAX
+}
+
 /// Returns the path up to the second slash.
 fn first_segment(path: &str) -> &str {
-    let name = path.strip_prefix('/').unwrap_or(path);
-    let slash = path.len() - name.len();
-    let end = name.find('/').unwrap_or(name.len());
-    &path[..slash + end]
+    let mut bytes = path.bytes().skip(1);
+    let slash = bytes.position(|byte| byte == b'/');
+    slash.map_or(path, |at| &path[..=at])
 }
 
 #[cfg(test)]
@@ -67,10 +99,29 @@ mod tests {
             ("/hello", "/hello"),
             ("/hello/", "/hello"),
             ("/hello/a/b", "/hello"),
+            ("//hello", "/"),
+            ("/\u{e9}t\u{e9}/a", "/\u{e9}t\u{e9}"),
+            ("", ""),
             ("*", "*"),
         ];
         for (path, name) in named {
             assert_eq!(segments.name(path), name, "{path}");
+        }
+    }
+
+    /// As many as there are probes, so that each has its slot.
+    #[test]
+    fn segments_of_two_applications_that_are_remembered_at_one_place_are_told_apart() {
+        let numbered = (0..10_000).map(|number| format!("/{number}"));
+        let at_one_place = numbered.filter(|path| remembered_at(path) == remembered_at("/0"));
+        let paths: Vec<_> = at_one_place.take(PROBES_MAX).collect();
+        assert_eq!(paths.len(), PROBES_MAX);
+        let applications = [Segments::default(), Segments::default()];
+        for path in paths.iter().chain(&paths).chain(paths.iter().rev()) {
+            for segments in &applications {
+                assert_eq!(segments.name(path), path);
+                assert_eq!(segments.name(path), path);
+            }
         }
     }
 
