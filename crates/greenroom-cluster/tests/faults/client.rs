@@ -112,19 +112,19 @@ impl Client {
         match work {
             Work::Append { entity } => {
                 let asked = self.journal(entity).append(op).timeout(limit).ask().await;
-                self.changed(entity, asked.map(|reply| reply.map(Ok)))
+                self.changed((op, entity), asked.map(|reply| reply.map(Ok)))
             }
             Work::Swap { entity, expected } => {
                 let call = self.journal(entity).swap(expected, op);
-                self.changed(entity, call.timeout(limit).ask().await)
+                self.changed((op, entity), call.timeout(limit).ask().await)
             }
             Work::DurableAppend { entity } => {
                 let call = self.journal(entity).post(op).id(op.to_string());
-                delivered(call.timeout(limit).deliver().await.err())
+                delivered(op, call.timeout(limit).deliver().await.err())
             }
             Work::DurableGroup => {
                 let call = self.sinks.handle(op).id(op.to_string());
-                delivered(call.timeout(limit).deliver().await.err())
+                delivered(op, call.timeout(limit).deliver().await.err())
             }
         }
     }
@@ -135,14 +135,18 @@ impl Client {
 
     fn changed(
         &self,
-        entity: u32,
+        (op, entity): (u64, u32),
         asked: Result<Result<Result<u64, u64>, StateError>, RemoteError>,
     ) -> Outcome {
         let (length, outcome) = match asked {
             Ok(Ok(Ok(place))) => (place + 1, Outcome::Done { place: Some(place) }),
             Ok(Ok(Err(length))) => (length, Outcome::NotDone),
-            Ok(Err(_)) => return Outcome::Unknown,
-            Err(error) => return failed(&error),
+            Ok(Err(error)) => {
+                let error = error.to_string();
+                note(&Event::Error { op, error });
+                return Outcome::Unknown;
+            }
+            Err(error) => return failed(op, &error),
         };
         let known = &mut self.lengths.lock()[entity as usize];
         *known = length.max(*known);
@@ -150,12 +154,16 @@ impl Client {
     }
 }
 
-fn delivered(error: Option<RemoteError>) -> Outcome {
+fn delivered(op: u64, error: Option<RemoteError>) -> Outcome {
     let done = Outcome::Done { place: None };
-    error.map_or(done, |error| failed(&error))
+    error.map_or(done, |error| failed(op, &error))
 }
 
-fn failed(error: &RemoteError) -> Outcome {
+fn failed(op: u64, error: &RemoteError) -> Outcome {
+    note(&Event::Error {
+        op,
+        error: error.to_string(),
+    });
     if error.is_unhandled() {
         Outcome::NotDone
     } else {

@@ -22,6 +22,8 @@ pub(crate) enum Event {
         took_ms: u64,
         limit_ms: u64,
     },
+    /// The error that an operation ended with, for who reads the history.
+    Error { op: u64, error: String },
     /// The longest time by which a task of this client ran late.
     Lateness { ms: u64 },
     /// A member of the group handled a durable message.
