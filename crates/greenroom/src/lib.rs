@@ -5,7 +5,7 @@
 //! ```toml
 //! [dependencies]
 //! axum = "0.8"
-//! greenroom = "0.1" # features: "admin", "bus", "proxy", "psgi"
+//! greenroom = "0.1" # features: "admin", "bus", "cluster", "proxy", "psgi"
 //! tokio = { version = "1", features = ["macros", "net", "rt-multi-thread"] }
 //! ```
 //!
@@ -27,8 +27,8 @@
 //! addresses, signals and the rest of what a process needs there is [`Server::builder`].
 //!
 //! Features: `admin` is a page for operators, status and metrics at an address of their own, `bus`
-//! topics in the process and through Redis, `proxy` a reverse proxy, `psgi` Perl applications. None
-//! is on by default.
+//! topics in the process and through Redis, `cluster` actors beyond one machine, `proxy` a reverse
+//! proxy, `psgi` Perl applications. None is on by default.
 //!
 //! # Where a handler runs
 //!
@@ -110,6 +110,8 @@ pub mod actor {
 
 #[cfg(feature = "bus")]
 pub use greenroom_bus as bus;
+#[cfg(feature = "cluster")]
+pub use greenroom_cluster as cluster;
 
 #[cfg(feature = "proxy")]
 pub use greenroom_proxy as proxy;
