@@ -95,7 +95,7 @@ impl Node {
 impl Common {
     async fn start(settings: Settings) -> anyhow::Result<Self> {
         let cluster = match &settings.nats {
-            Some(nats) => Cluster::connect(nats.cluster()?)
+            Some(nats) => Box::pin(Cluster::connect(nats.cluster()?))
                 .await
                 .context("the NATS cluster cannot be joined")?,
             None => Cluster::local(),

@@ -227,10 +227,10 @@ impl Files {
     pub async fn original(&self, picture: Id) -> Result<Original, Failure> {
         if let Some(directory) = &self.directory {
             let file = directory.join(path(picture, Size::Original).as_ref());
-            return match tokio::fs::try_exists(&file).await.map_err(io_failure)? {
-                true => Ok(Original::InPlace(file)),
-                false => Err(not_shared(picture)),
-            };
+            let is_there = tokio::fs::try_exists(&file).await.map_err(io_failure)?;
+            return is_there
+                .then(|| Original::InPlace(file))
+                .ok_or_else(|| not_shared(picture));
         }
         let content = self.read(picture, Size::Original).await?;
         let mut stream = content.ok_or_else(|| not_shared(picture))?.stream;
