@@ -41,9 +41,6 @@ async fn run(args: &Args) -> anyhow::Result<()> {
     for address in server.addresses() {
         tracing::info!("listening at http://{address}");
     }
-    if let Some(address) = server.status_address() {
-        tracing::info!("status for operators at http://{address}");
-    }
     let report = server.serve().await?;
     ending.abort();
     for cut in &report.aborted {

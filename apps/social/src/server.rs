@@ -87,12 +87,6 @@ impl Server {
         self.server.handle()
     }
 
-    /// Returns the address for operators, if there is one, with the port that the system chose.
-    #[must_use]
-    pub fn status_address(&self) -> Option<&Address> {
-        self.server.admin_address()
-    }
-
     /// Serves until the handle shuts it down, then leaves the cluster and stops the actors.
     ///
     /// # Errors

@@ -7,6 +7,7 @@ use std::time::Duration;
 use greenroom_test_servers::NatsServer;
 use social::config::{FilesSettings, NatsSettings, Role};
 use tempfile::TempDir;
+use url::Url;
 
 use super::process::Process;
 use crate::kit::app::TestApp;
@@ -25,17 +26,22 @@ pub(crate) struct Network {
 impl Network {
     /// Starts the web, and the outbox with it, without a process for pictures.
     pub(crate) async fn start() -> Self {
-        let nats = NatsServer::settings().jet_stream().start();
+        let nats = NatsServer::settings().jet_stream();
+        let nats = nats.user("social", "a / secret").start();
+        let mut url: Url = nats.url().parse().expect("a URL");
+        url.set_username("social").expect("it has a host");
+        url.set_password(Some("a / secret"))
+            .expect("it has a host");
         let directory = tempfile::tempdir().expect("there is room for a directory");
         let files = directory.path().join("files");
         let config = format!(
             "role = \"images\"\nfiles = {files:?}\n\
              [nats]\nservers = [{:?}]\nlease = \"{}s\"\n",
-            nats.url(),
+            url.as_str(),
             LEASE.as_secs()
         );
         fs::write(config_of(directory.path()), config).expect("there is room");
-        let servers = vec![nats.url().parse().expect("a URL")];
+        let servers = vec![url];
         let web = TestApp::with(|settings| {
             settings.role = vec![Role::Web, Role::Outbox];
             settings.files = FilesSettings::Directory(files);
