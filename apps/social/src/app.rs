@@ -1,9 +1,8 @@
 //! The state that handlers share, and its construction.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use greenroom::actor::{ActorSystem, Dispatcher};
+use greenroom::actor::ActorSystem;
 use greenroom::bus::Bus;
 
 use crate::auth::Limits;
@@ -11,11 +10,12 @@ use crate::cache::Cache;
 use crate::config::{RedisSettings, Settings};
 use crate::feed::Feed;
 use crate::files::Files;
-use crate::images::Images;
+use crate::images::Workplace;
+use crate::node::{Common, Records};
 use crate::outbox::Outbox;
 use crate::passwords::Passwords;
 use crate::share::Share;
-use crate::store::{self, Store};
+use crate::store::Store;
 use crate::turns::Turns;
 
 /// The application: cheap to clone, and the state of its routes.
@@ -35,8 +35,8 @@ pub struct App {
     pub feed: Feed,
     /// The files of pictures.
     pub files: Files,
-    /// The stage that computes on pictures.
-    pub images: Images,
+    /// The way of pictures that are uploaded here.
+    pub images: Workplace,
     /// The users with an upload being stored: each user stores one at a time.
     pub keeping: Turns,
     /// The stage that computes digests of passwords.
@@ -49,33 +49,24 @@ pub struct App {
     pub limits: Limits,
 }
 
-/// The time that actors have to finish their work: one try of the outbox may take 35 s, and a mail
-/// that is aborted may be sent twice.
-const SHUTDOWN: Duration = Duration::from_secs(40);
-
 impl App {
-    /// Opens the storage, connects to Redis if it is configured, and starts the actors on the
-    /// calling runtime.
+    /// Puts the application together, and starts its actors.
     ///
     /// # Errors
-    /// Fails if the settings contradict each other, or the storage cannot be opened.
-    pub async fn start(settings: Settings) -> anyhow::Result<Self> {
-        let settings = Arc::new(settings);
-        let store = store::open(&settings.store).await?;
-        let bus = open_bus(&settings)?;
-        let system = ActorSystem::builder()
-            .dispatcher("actors", Dispatcher::pool(1))
-            .dispatcher("loop", Dispatcher::on_loop())
-            .build()?;
+    /// Fails if the settings contradict each other.
+    pub(crate) fn start(
+        common: &Common,
+        records: Records,
+        images: Workplace,
+        outbox: Outbox,
+    ) -> anyhow::Result<Self> {
+        let settings = Arc::clone(&common.settings);
+        let Records { store, bus, feed } = records;
         let client = settings.redis.as_ref().map(RedisSettings::client);
         let cache = Cache::start(&bus, client.transpose()?.flatten())?;
-        let files = Files::open(&settings.files)?;
-        let images = Images::new(&settings.pictures)?;
         let passwords = Passwords::new(&settings.passwords)?;
-        let feed = Feed::start(&system, &bus, &store, &settings.feed)?;
-        let outbox = Outbox::start(&system, &store, &files, &feed, &settings)?;
         let share = match &settings.share {
-            Some(share) => Some(Share::start(&system, share)?),
+            Some(share) => Some(Share::start(&common.system, share)?),
             None => None,
         };
         let limits = Limits::new(&settings.limits);
@@ -86,9 +77,9 @@ impl App {
             store,
             cache,
             bus,
-            system,
+            system: common.system.clone(),
             feed,
-            files,
+            files: common.files.clone(),
             images,
             keeping,
             passwords,
@@ -97,19 +88,4 @@ impl App {
             limits,
         })
     }
-
-    /// Stops the actors; the work that they have not done stays in the outbox.
-    pub async fn shut_down(&self) {
-        let report = self.system.shutdown(SHUTDOWN).await;
-        if !report.is_clean() {
-            tracing::warn!(killed = report.killed, "actors did not end in time");
-        }
-    }
-}
-
-fn open_bus(settings: &Settings) -> anyhow::Result<Bus> {
-    Ok(match &settings.redis {
-        Some(redis) => Bus::redis(redis.bus()?)?,
-        None => Bus::in_process(),
-    })
 }

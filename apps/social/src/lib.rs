@@ -12,6 +12,7 @@ pub mod feed;
 pub mod files;
 pub mod images;
 pub mod model;
+mod node;
 pub mod outbox;
 pub mod passwords;
 mod rejection;

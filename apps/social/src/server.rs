@@ -1,6 +1,8 @@
 //! The application together with its listeners.
 
+use std::fmt::{self, Debug, Formatter};
 use std::net::SocketAddr;
+use std::num::NonZeroUsize;
 
 use anyhow::Context;
 use axum::Router;
@@ -14,49 +16,55 @@ use http::header::{
 use http::{HeaderName, HeaderValue};
 use tower_http::set_header::SetResponseHeaderLayer;
 
-use crate::config::Settings;
+use crate::config::{Role, Settings};
+use crate::node::Node;
 use crate::{App, Failure, api, rejection, sample, web};
 
-/// The application, bound to its addresses.
-#[derive(Debug)]
+/// A process of the application, bound to its addresses: only with the role `web` there are others
+/// than that for operators.
 pub struct Server {
-    app: App,
+    node: Node,
     server: greenroom::Server,
 }
 
 impl Server {
-    /// Binds the addresses, then [starts](App::start) the application on the calling runtime, and
-    /// fills an empty storage with a sample if the settings ask for one.
+    /// Binds the addresses, then starts what the roles say on the calling runtime, and fills an
+    /// empty storage with a sample if the settings ask for one.
     ///
     /// # Errors
-    /// Fails if an address cannot be listened on, and as [`App::start`] does.
+    /// Fails if an address cannot be listened on, the settings contradict each other, the storage
+    /// cannot be opened, or the cluster cannot be joined.
     pub async fn start(settings: Settings) -> anyhow::Result<Self> {
         let proxies = settings.trusted_proxies.iter().copied();
         let mut builder = greenroom::Server::builder()
             .limits(settings.server.clone())
             .trusted_proxies(proxies.collect())
             .rejection_body(rejection::body);
-        for address in &settings.listen {
-            builder = builder.listen(*address);
+        if settings.has(Role::Web) {
+            for address in &settings.listen {
+                builder = builder.listen(*address);
+            }
+        } else {
+            builder = builder.without_address().loops(NonZeroUsize::MIN);
         }
         if let Some(address) = settings.status_listen {
             builder = builder.admin(address);
         }
         // Bound first, so that a taken address fails before anything is opened.
         let server = builder.bind()?;
-        let app = App::start(settings).await?;
-        if app.settings.wants_sample() {
-            sample::fill(&app)
+        let node = Node::start(settings).await?;
+        if let Some(app) = node.app().filter(|app| app.settings.wants_sample()) {
+            sample::fill(app)
                 .await
                 .context("the sample cannot be made")?;
         }
-        Ok(Self { app, server })
+        Ok(Self { node, server })
     }
 
-    /// Returns the state of the handlers.
+    /// Returns the state of the handlers; `None` without the role `web`.
     #[must_use]
-    pub fn app(&self) -> &App {
-        &self.app
+    pub fn app(&self) -> Option<&App> {
+        self.node.app()
     }
 
     /// Returns the TCP addresses of the listeners, with the ports that the system chose.
@@ -79,15 +87,26 @@ impl Server {
         self.server.handle()
     }
 
-    /// Serves until the handle shuts it down, then stops the actors.
+    /// Serves until the handle shuts it down, then leaves the cluster and stops the actors.
     ///
     /// # Errors
     /// Fails if a loop cannot be started, or ends by a fault of Greenroom.
     pub async fn serve(self) -> anyhow::Result<DrainReport> {
-        let report = self.server.serve(router(self.app.clone())).await;
+        let routes = self.node.app().cloned().map(router);
+        let report = self.server.serve(routes.unwrap_or_default()).await;
         // Only now: requests give the actors work up to the last one.
-        self.app.shut_down().await;
+        self.node.shut_down().await;
         Ok(report?)
+    }
+}
+
+impl Debug for Server {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Server")
+            .field("app", &self.app())
+            .field("server", &self.server)
+            .finish_non_exhaustive()
     }
 }
 

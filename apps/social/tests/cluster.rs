@@ -1,4 +1,5 @@
-//! Three replicas in network namespaces behind `HAProxy`, by the script that users run. Needs root.
+//! Three replicas, two processes for pictures and three NATS servers in network namespaces behind
+//! `HAProxy`, by the script that users run. Needs root.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -128,4 +129,8 @@ async fn the_network_goes_on_while_a_replica_is_dead() {
         "the watch gets a response"
     );
     cluster.run(&["start", "1"]);
+    cluster.run(&["kill", "images1"]);
+    cluster.run(&["kill", "nats1"]);
+    cluster.run(&["start", "nats1"]);
+    cluster.run(&["start", "images1"]);
 }

@@ -19,7 +19,7 @@ use deployment::names::Names;
 use greenroom::bus::{Bus, RedisSettings};
 use ipnet::IpNet;
 use kit::program::Program;
-use social::config::{Args, Settings, StoreSettings};
+use social::config::{Args, Role, Settings, StoreSettings};
 use url::Url;
 
 /// A time far longer than anything here takes.
@@ -152,7 +152,7 @@ fn composed_replicas_believe_their_own_network_only() {
 
 #[test]
 fn composed_services_ask_for_a_password_and_have_none_by_default() {
-    for key in ["SOCIAL_STORE", "SOCIAL_REDIS"] {
+    for key in ["SOCIAL_STORE", "SOCIAL_REDIS", "SOCIAL_NATS"] {
         let url = only(compose(key));
         assert!(
             url.contains("://social:${") && url.contains(":?set "),
@@ -178,6 +178,40 @@ fn composed_services_ask_for_a_password_and_have_none_by_default() {
             );
         }
     }
+}
+
+#[test]
+fn composed_processes_do_everything_together() {
+    let roles = compose("SOCIAL_ROLE");
+    let roles = roles.iter().flat_map(|roles| roles.split(','));
+    let roles: Vec<Role> = roles.map(|role| role.parse().expect("a role")).collect();
+    for role in Role::ALL {
+        assert!(roles.contains(&role), "nobody does {role}");
+    }
+}
+
+#[test]
+fn a_host_for_pictures_needs_what_is_commented_out_in_the_files_and_no_more() {
+    let commented = |name: &str| {
+        let text = read(name);
+        let setting = text.lines().find_map(|line| line.strip_prefix("#SOCIAL_"));
+        let (_, value) = setting
+            .and_then(|setting| setting.split_once('='))
+            .expect("there is one");
+        value.trim_matches('\'').to_owned()
+    };
+    let directory = tempfile::tempdir().expect("there is room");
+    let file = directory.path().join("social.toml");
+    let nats = commented("systemd/secrets.env");
+    std::fs::write(&file, format!("nats = {nats}\n")).expect("there is room");
+    let file = file.display().to_string();
+    let role = commented("systemd/host.env");
+    let args = Args::parse_from(["social", "--config", &file, "--role", &role]);
+    let settings = args.settings().expect("they are settings");
+    assert_eq!(settings.role, [Role::Images]);
+    let nats = settings.nats.expect("it is set");
+    assert!(nats.servers.iter().all(|url| has_login(url.as_str())));
+    nats.cluster().expect("addresses");
 }
 
 #[test]

@@ -2,6 +2,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use async_nats::ConnectOptions;
+use percent_encoding::percent_decode_str;
 use thiserror::Error;
 
 use crate::names::{NameError, check_token};
@@ -309,7 +310,11 @@ impl ClusterSettings {
             None => options,
         };
         match &self.login {
-            Login::OfAddress => Ok(options),
+            Login::OfAddress => Ok(match self.servers.iter().find_map(of_address) {
+                Some((user, Some(password))) => options.user_and_password(user, password),
+                Some((token, None)) => options.token(token),
+                None => options,
+            }),
             Login::Password { user, password } => {
                 Ok(options.user_and_password(user.clone(), password.clone()))
             }
@@ -348,6 +353,14 @@ impl std::fmt::Debug for Login {
             Self::Nkey(_) => "Nkey(..)",
         })
     }
+}
+
+/// Returns the user and the password of an address, which the client itself passes over; or only
+/// one word, which is a token.
+fn of_address(address: &async_nats::ServerAddr) -> Option<(String, Option<String>)> {
+    let decode = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
+    let user = address.username()?;
+    Some((decode(user), address.password().map(decode)))
 }
 
 fn host_name() -> String {

@@ -46,6 +46,7 @@ pub struct ServerBuilder {
     /// Each with `true` if proxies announce their clients there.
     inherited: Vec<(InheritedSocket, bool)>,
     acceptors: Vec<Box<dyn Acceptor>>,
+    may_be_without_address: bool,
     loops: NonZeroUsize,
     pub(crate) settings: Settings,
     upgrades: Option<Upgrades>,
@@ -60,6 +61,7 @@ impl Default for ServerBuilder {
             listeners: Vec::new(),
             inherited: Vec::new(),
             acceptors: Vec::new(),
+            may_be_without_address: false,
             loops: thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
             settings: Settings::default(),
             upgrades: None,
@@ -221,6 +223,14 @@ impl ServerBuilder {
         self
     }
 
+    /// Allows that there is no address: the server then takes no requests, and lasts until its
+    /// [handle](Server::handle) ends it. For programs that work for others and not for clients.
+    #[must_use]
+    pub fn without_address(mut self) -> Self {
+        self.may_be_without_address = true;
+        self
+    }
+
     /// Sets the number of loops, each on a thread of its own. Default: one for each core.
     #[must_use]
     pub fn loops(mut self, loops: NonZeroUsize) -> Self {
@@ -315,9 +325,10 @@ impl ServerBuilder {
     /// # Errors
     ///
     /// [`Error::Address`] if a text is no address, [`Error::Limit`] if a limit is not allowed,
-    /// [`Error::NoAddress`] if there is no address, [`Error::Bind`] if one cannot be listened on;
-    /// with HTTP/3, `Error::Http3WithoutTls` if there is no address for it, `Error::BindUdp` if one
-    /// cannot be bound, and `Error::Http3` if the provider of the cryptography cannot serve it.
+    /// [`Error::NoAddress`] if there is no address and [one is needed](Self::without_address),
+    /// [`Error::Bind`] if one cannot be listened on; with HTTP/3, `Error::Http3WithoutTls` if there
+    /// is no address for it, `Error::BindUdp` if one cannot be bound, and `Error::Http3` if the
+    /// provider of the cryptography cannot serve it.
     pub fn bind(self) -> Result<Server, Error> {
         let upgrades = self.upgrades.clone();
         let bound = self.bind_all();
@@ -358,7 +369,7 @@ impl ServerBuilder {
         let accepted = self.acceptors.iter();
         let accepted = accepted.map(|acceptor| acceptor.local_address());
         let addresses: Vec<Address> = listened.chain(accepted).collect();
-        if addresses.is_empty() {
+        if addresses.is_empty() && !self.may_be_without_address {
             return Err(Error::NoAddress);
         }
         let (phase, _) = watch::channel(Phase::Serving);

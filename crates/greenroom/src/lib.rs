@@ -111,7 +111,6 @@ pub mod actor {
 #[cfg(feature = "bus")]
 pub use greenroom_bus as bus;
 
-/// Actors beyond one machine, on NATS. See [`greenroom_cluster`].
 #[cfg(feature = "cluster")]
 pub use greenroom_cluster as cluster;
 

@@ -105,7 +105,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         &["greenroom", "greenroom-actor", "greenroom-cluster"],
     ),
     ("greenroom-test-servers", &[]),
-    ("social", &["greenroom"]),
+    ("social", &["greenroom", "greenroom-test-servers"]),
     ("xtask", &[]),
 ];
 

@@ -8,7 +8,7 @@ use figment::providers::{Env, Format, Serialized, Toml};
 use serde::Serialize;
 use url::Url;
 
-use super::{FilesSettings, Settings, StoreSettings, redis};
+use super::{FilesSettings, Role, Settings, StoreSettings, nats, redis};
 
 /// A small social network: albums, pictures, likes, comments, and a feed that moves by itself
 ///
@@ -27,6 +27,12 @@ pub struct Args {
     #[arg(long, env = "SOCIAL_CONFIG", value_name = "FILE")]
     #[serde(skip)]
     pub config: Option<PathBuf>,
+
+    /// What this process does: web, images and outbox, with commas between them; several processes
+    /// with different roles need --nats [default: all]
+    #[arg(long, value_name = "ROLE", value_delimiter = ',')]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub role: Vec<Role>,
 
     /// Address to listen on; may be repeated [default: 127.0.0.1:5001]
     #[arg(long, value_name = "ADDRESS:PORT")]
@@ -60,6 +66,12 @@ pub struct Args {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub redis: Vec<Url>,
 
+    /// NATS servers, by which processes with different roles find each other; some of a cluster,
+    /// with commas between them [default: this process alone]
+    #[arg(long, value_name = "URL", value_delimiter = ',', value_parser = nats::address)]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub nats: Vec<Url>,
+
     /// Server that takes mails: smtp://HOST:PORT, or smtps://USER:PASSWORD@HOST [default: mails go
     /// to the log]
     #[arg(long, value_name = "URL")]
@@ -90,10 +102,7 @@ impl Args {
             .merge(Serialized::defaults(self))
             .extract()
             .context("the settings are not as they must be")?;
-        ensure!(
-            !settings.listen.is_empty(),
-            "`listen` must name at least one address"
-        );
+        settings.check()?;
         Ok(settings)
     }
 }

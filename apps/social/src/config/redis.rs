@@ -1,13 +1,12 @@
-use std::fmt::{self, Formatter};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use greenroom::bus::{self, WhileAway};
 use redis::{Client, ClientTlsConfig, IntoConnectionInfo, TlsCertificates};
-use serde::de::value::MapAccessDeserializer;
-use serde::de::{Error, MapAccess, SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 use url::Url;
+
+use super::any_form::OfAddresses;
 
 /// The Redis that replicas share: exactly one of `url`, `cluster` and `sentinels`. The names are
 /// those of [`greenroom::bus::RedisSettings`].
@@ -97,6 +96,15 @@ impl RedisSettings {
         };
         Ok(Some(Client::build_with_tls(info, certificates)?))
     }
+}
+
+impl OfAddresses for RedisSettings {
+    const EXPECTED: &'static str = "an address such as `redis://127.0.0.1:6379`, a list of the \
+                                    addresses of a cluster, or a table";
+
+    fn address(text: &str) -> Result<Url, String> {
+        address(text)
+    }
 
     /// Returns the settings of one server, or of a cluster if there are several addresses.
     fn of_addresses(mut addresses: Vec<Url>) -> Self {
@@ -129,55 +137,6 @@ fn texts(urls: &[Url]) -> Vec<&str> {
 
 fn read(file: &Path) -> anyhow::Result<Vec<u8>> {
     std::fs::read(file).with_context(|| format!("`redis`: {} cannot be read", file.display()))
-}
-
-/// Reads settings from an address, a list of addresses, or a table.
-pub(super) fn from_any_form<'de, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Option<RedisSettings>, D::Error> {
-    deserializer.deserialize_any(AnyForm)
-}
-
-struct AnyForm;
-
-impl<'de> Visitor<'de> for AnyForm {
-    type Value = Option<RedisSettings>;
-
-    fn expecting(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
-        formatter.write_str(
-            "an address such as `redis://127.0.0.1:6379`, a list of the addresses of a cluster, \
-             or a table",
-        )
-    }
-
-    fn visit_none<E>(self) -> Result<Self::Value, E> {
-        Ok(None)
-    }
-
-    fn visit_unit<E>(self) -> Result<Self::Value, E> {
-        Ok(None)
-    }
-
-    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
-        from_any_form(deserializer)
-    }
-
-    fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
-        let address = address(text).map_err(E::custom)?;
-        Ok(Some(RedisSettings::of_addresses(vec![address])))
-    }
-
-    fn visit_seq<S: SeqAccess<'de>>(self, mut list: S) -> Result<Self::Value, S::Error> {
-        let mut addresses = Vec::new();
-        while let Some(address) = list.next_element()? {
-            addresses.push(address);
-        }
-        Ok(Some(RedisSettings::of_addresses(addresses)))
-    }
-
-    fn visit_map<M: MapAccess<'de>>(self, map: M) -> Result<Self::Value, M::Error> {
-        RedisSettings::deserialize(MapAccessDeserializer::new(map)).map(Some)
-    }
 }
 
 #[cfg(test)]

@@ -3,18 +3,24 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
+use anyhow::ensure;
 use bytesize::ByteSize;
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-use super::redis::{RedisSettings, from_any_form};
+use super::any_form::from_any_form;
+use super::roles::from_text_or_list;
+use super::{NatsSettings, RedisSettings, Role};
 
 /// All settings. Keys of the TOML file are the names of the fields; times are texts such as `30s`,
 /// sizes such as `16 MiB`.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
+    /// What this process does: a text such as `web,outbox`, or a list. Default: everything
+    #[serde(deserialize_with = "from_text_or_list")]
+    pub role: Vec<Role>,
     /// The addresses that people and programs connect to. Default: 127.0.0.1:5001
     pub listen: Vec<SocketAddr>,
     /// The address of `/greenroom/status` and `/greenroom/metrics`, for operators. Default: none
@@ -30,6 +36,11 @@ pub struct Settings {
     /// the addresses of a cluster, or a table. Default: none, for one process
     #[serde(deserialize_with = "from_any_form")]
     pub redis: Option<RedisSettings>,
+    /// The servers by which processes with different roles find and ask each other: an address such
+    /// as `nats://127.0.0.1:4222`, a list of addresses, or a table. Default: none, for one process,
+    /// or several that all do everything
+    #[serde(deserialize_with = "from_any_form")]
+    pub nats: Option<NatsSettings>,
     /// The server that takes mails, such as `smtp://127.0.0.1:25` or
     /// `smtps://user:password@mail.example.org`. Default: the log
     pub smtp: Option<Url>,
@@ -64,12 +75,14 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         Self {
+            role: Role::ALL.to_vec(),
             listen: vec![SocketAddr::from(([127, 0, 0, 1], 5001))],
             status_listen: None,
             base_url: None,
             store: StoreSettings::default(),
             files: FilesSettings::default(),
             redis: None,
+            nats: None,
             smtp: None,
             sample: None,
             trusted_proxies: Vec::new(),
@@ -87,6 +100,36 @@ impl Default for Settings {
 }
 
 impl Settings {
+    /// Returns `true` if this process has the role.
+    #[must_use]
+    pub fn has(&self, role: Role) -> bool {
+        self.role.contains(&role)
+    }
+
+    /// Checks that nothing is missing for the roles.
+    pub(super) fn check(&self) -> anyhow::Result<()> {
+        let is_alone = self.nats.is_none();
+        let (web, images) = (self.has(Role::Web), self.has(Role::Images));
+        ensure!(!self.role.is_empty(), "`role` must name at least one role");
+        ensure!(
+            !web || !self.listen.is_empty(),
+            "`listen` must name at least one address"
+        );
+        ensure!(
+            !(web && !images && is_alone),
+            "the role web without images needs `nats`, by which others do the pictures"
+        );
+        ensure!(
+            !(images && !web && is_alone),
+            "the role images without web needs `nats`, by which pictures come from others"
+        );
+        ensure!(
+            web || !self.has(Role::Outbox) || self.base_url.is_some(),
+            "the role outbox without web needs `base_url`, which links in mails begin with"
+        );
+        Ok(())
+    }
+
     /// Returns the address that links in mails and notifications begin with.
     ///
     /// # Panics

@@ -1,6 +1,9 @@
 //! The storage of pictures' files: a directory that replicas share, or a bucket.
 
 mod leftovers;
+mod sweeper;
+
+pub(crate) use sweeper::Sweeper;
 
 use std::fs;
 use std::io;
@@ -10,13 +13,15 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::Context;
 use bytes::Bytes;
-use futures_util::stream::{BoxStream, StreamExt};
+use futures_util::stream::{BoxStream, StreamExt, TryStreamExt};
 use object_store::aws::AmazonS3Builder;
 use object_store::local::LocalFileSystem;
 use object_store::path::Path as ObjectPath;
 use object_store::prefix::PrefixStore;
 use object_store::{ClientOptions, Error, ObjectStore, ObjectStoreExt, RetryConfig};
-use tempfile::NamedTempFile;
+use tempfile::{NamedTempFile, TempPath};
+use tokio::fs::File;
+use tokio::io::AsyncWriteExt;
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 use url::Url;
@@ -86,6 +91,26 @@ pub struct Content {
     pub stream: BoxStream<'static, object_store::Result<Bytes>>,
 }
 
+/// The original of a picture, as a file of this machine.
+#[derive(Debug)]
+pub enum Original {
+    /// The file in the directory that is shared.
+    InPlace(PathBuf),
+    /// A copy, which is deleted when this is dropped.
+    Copy(TempPath),
+}
+
+impl Original {
+    /// Returns the path of the file.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        match self {
+            Self::InPlace(path) => path,
+            Self::Copy(path) => path,
+        }
+    }
+}
+
 impl Files {
     /// Opens a directory, which is created if need be, or a bucket.
     ///
@@ -129,6 +154,18 @@ impl Files {
         swept.await.map_err(io::Error::other)?
     }
 
+    /// Like [`sweep_uploads`](Self::sweep_uploads), with the outcome in the log.
+    pub(crate) async fn sweep_unfinished(&self, until: SystemTime) {
+        match self.sweep_uploads(until).await {
+            Ok(0) => {}
+            Ok(swept) => tracing::info!(swept, "files of unfinished uploads were deleted"),
+            Err(error) => {
+                tracing::warn!(%error, "files of unfinished uploads cannot be deleted; \
+                    it is tried again");
+            }
+        }
+    }
+
     /// Deletes all files of a picture that has no record, partly written ones included.
     ///
     /// # Errors
@@ -156,15 +193,54 @@ impl Files {
         original: &Path,
         processed: &Processed,
     ) -> Result<(), Failure> {
+        self.store_original(picture, original).await?;
+        self.store_smaller(picture, processed).await
+    }
+
+    /// Stores the file of a picture as it came; it is durable when this returns.
+    ///
+    /// # Errors
+    /// [`Failure::Unavailable`] if it cannot be stored.
+    pub async fn store_original(&self, picture: Id, original: &Path) -> Result<(), Failure> {
         let permit = tokio::time::timeout(STORING_WAIT_MAX, self.storing.acquire()).await;
         let permit = permit.map_err(|_| io_failure(io::ErrorKind::TimedOut.into()))?;
         let _permit = permit.map_err(Failure::internal)?;
         let content = tokio::fs::read(original).await.map_err(io_failure)?;
-        self.put(picture, Size::Original, content.into()).await?;
+        self.put(picture, Size::Original, content.into()).await
+    }
+
+    /// Stores the smaller sizes of a picture; they are durable when this returns.
+    ///
+    /// # Errors
+    /// [`Failure::Unavailable`] if they cannot be stored; some of them may be there then.
+    pub async fn store_smaller(&self, picture: Id, processed: &Processed) -> Result<(), Failure> {
         for (size, content) in &processed.smaller {
             self.put(picture, *size, content.clone()).await?;
         }
         Ok(())
+    }
+
+    /// Returns a picture's original as a file of this machine.
+    ///
+    /// # Errors
+    /// [`Failure::Unavailable`] if it cannot be read, or is not there.
+    pub async fn original(&self, picture: Id) -> Result<Original, Failure> {
+        if let Some(directory) = &self.directory {
+            let file = directory.join(path(picture, Size::Original).as_ref());
+            let is_there = tokio::fs::try_exists(&file).await.map_err(io_failure)?;
+            return is_there
+                .then(|| Original::InPlace(file))
+                .ok_or_else(|| not_shared(picture));
+        }
+        let content = self.read(picture, Size::Original).await?;
+        let mut stream = content.ok_or_else(|| not_shared(picture))?.stream;
+        let (file, copy) = self.spool().map_err(io_failure)?.into_parts();
+        let mut file = File::from_std(file);
+        while let Some(bytes) = stream.try_next().await.map_err(unavailable)? {
+            file.write_all(&bytes).await.map_err(io_failure)?;
+        }
+        file.flush().await.map_err(io_failure)?;
+        Ok(Original::Copy(copy))
     }
 
     async fn put(&self, picture: Id, size: Size, content: Bytes) -> Result<(), Failure> {
@@ -211,6 +287,13 @@ fn path(picture: Id, size: Size) -> ObjectPath {
 /// first are the time.
 fn subdirectory(id: &str) -> &str {
     &id[id.len() - 3..]
+}
+
+fn not_shared(picture: Id) -> Failure {
+    let text = format!(
+        "the original of picture {picture} is not there: have all processes the same `files`?"
+    );
+    io_failure(io::Error::new(io::ErrorKind::NotFound, text))
 }
 
 fn unavailable(error: Error) -> Failure {

@@ -2,6 +2,7 @@
 //! else goes on. (The thesis' programs 4.3 and 4.4: a dispatcher for image processing.)
 
 mod color;
+mod group;
 mod head;
 mod process;
 
@@ -14,7 +15,9 @@ use greenroom::{Client, Stage, StageError};
 
 use crate::Failure;
 use crate::config::PictureSettings;
-use crate::model::Author;
+use crate::model::Id;
+pub(crate) use group::publish;
+pub use group::{Resized, Resizers};
 pub use process::{PictureError, Processed};
 
 /// The stated cost of a pixel, so that pictures are charged in proportion; the stage learns how
@@ -22,6 +25,20 @@ pub use process::{PictureError, Processed};
 const NANOS_PER_PIXEL: u64 = 25;
 /// The stated cost of each picture besides, however small it is.
 const LEAST: Duration = Duration::from_millis(1);
+
+/// The noun phrase for the stage's queue.
+const QUEUE: &str = "a place in the queue of pictures";
+/// The noun phrase for the storage of files.
+const PLACE: &str = "the place for files";
+
+/// The way of a process' own uploads.
+#[derive(Clone, Debug)]
+pub enum Workplace {
+    /// The stage of this process.
+    Here(Images),
+    /// The stages of other processes.
+    Elsewhere(Resizers),
+}
 
 /// A stage for pictures; cheap to clone.
 #[derive(Clone, Debug)]
@@ -57,14 +74,14 @@ impl Images {
     /// # Errors
     /// [`Failure::Unsupported`] and [`Failure::TooLarge`] by the fault of the file,
     /// [`Failure::Unavailable`] if too many pictures wait.
-    pub async fn process(&self, owner: &Author, file: PathBuf) -> Result<Processed, Failure> {
+    pub async fn process(&self, owner: Id, file: PathBuf) -> Result<Processed, Failure> {
         let pixels_max = self.pixels_max;
         let path = file.clone();
         // The head is read before the picture queues, since the number of pixels is its stated
         // cost.
         let look = tokio::task::spawn_blocking(move || process::look(&path, pixels_max));
         let pixels = look.await.map_err(Failure::internal)??;
-        let owner = Client::named(&format!("user {}", owner.id));
+        let owner = Client::named(&format!("user {owner}"));
         let work = move || process::process(&file, pixels_max);
         let work = owner.within(|| self.stage.run_stating(cost(pixels), work));
         match work.await {
@@ -72,6 +89,13 @@ impl Images {
             Ok(Err(error)) => Err(error.into()),
             Err(error) => Err(overloaded(error)),
         }
+    }
+}
+
+impl Images {
+    /// Predicts the wait of a picture that comes last.
+    fn predicted_wait(&self) -> Duration {
+        self.stage.predicted_wait()
     }
 }
 
@@ -98,12 +122,12 @@ impl From<PictureError> for Failure {
 /// Converts an error of a file of this server: mostly the disk is full.
 pub(crate) fn io_failure(error: io::Error) -> Failure {
     Failure::Unavailable {
-        what: "the place for files",
+        what: PLACE,
         retry_after: Duration::from_secs(5),
         source: Some(error.into()),
     }
 }
 
 fn overloaded(error: StageError) -> Failure {
-    Failure::of_stage(error, "a place in the queue of pictures")
+    Failure::of_stage(error, QUEUE)
 }

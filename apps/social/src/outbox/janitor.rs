@@ -112,14 +112,7 @@ impl Janitor {
         let Ok(until) = now.checked_sub(self.leftovers_after) else {
             return;
         };
-        match self.files.sweep_uploads(until.into()).await {
-            Ok(0) => {}
-            Ok(swept) => tracing::info!(swept, "files of unfinished uploads were deleted"),
-            Err(error) => {
-                tracing::warn!(%error, "files of unfinished uploads cannot be deleted; \
-                    it is tried again");
-            }
-        }
+        self.files.sweep_unfinished(until.into()).await;
     }
 }
 

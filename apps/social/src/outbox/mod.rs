@@ -5,6 +5,7 @@
 //! is claimed again, by any replica, when the lease is over.
 
 mod backoff;
+mod group;
 mod janitor;
 mod links;
 mod mailman;
@@ -17,6 +18,7 @@ use std::sync::Arc;
 
 use anyhow::ensure;
 use greenroom::actor::{ActorRef, ActorSystem, Recipient};
+use greenroom::cluster::Cluster;
 use jiff::Timestamp;
 
 use crate::config::Settings;
@@ -24,6 +26,8 @@ use crate::feed::Feed;
 use crate::files::Files;
 use crate::model::TaskKind;
 use crate::store::Store;
+pub(crate) use group::publish;
+use group::{Forwarder, Wake};
 use janitor::Janitor;
 use mailman::Mailman;
 use notifier::{PushNotifier, Vapid, WebhookNotifier};
@@ -39,7 +43,15 @@ const DISPATCHER: &str = "actors";
 /// A handle to the actors of the outbox; cheap to clone.
 #[derive(Clone)]
 pub struct Outbox {
-    actors: Arc<Actors>,
+    workers: Workers,
+    push_key: Option<Arc<str>>,
+}
+
+#[derive(Clone)]
+enum Workers {
+    Here(Arc<Actors>),
+    /// In processes that this actor tells.
+    Elsewhere(Recipient<Wake>),
 }
 
 struct Actors {
@@ -47,7 +59,6 @@ struct Actors {
     pusher: Recipient<Look>,
     janitor: Recipient<Look>,
     webhooks: Recipient<Look>,
-    push_key: Option<String>,
 }
 
 impl Outbox {
@@ -88,7 +99,7 @@ impl Outbox {
     ) -> anyhow::Result<Self> {
         check_timeouts(settings)?;
         let vapid = Vapid::open(settings)?.map(Arc::new);
-        let push_key = vapid.as_ref().map(|vapid| vapid.public_key().to_owned());
+        let push_key = push_key(vapid.as_deref());
         let starter = Starter {
             system,
             store,
@@ -104,21 +115,47 @@ impl Outbox {
             pusher: starter.start("notifier-push", pusher)?.recipient(),
             janitor: starter.start("janitor", janitor)?.recipient(),
             webhooks: starter.start("notifier-webhook", webhooks)?.recipient(),
-            push_key,
         };
         Ok(Self {
-            actors: Arc::new(actors),
+            workers: Workers::Here(Arc::new(actors)),
+            push_key,
+        })
+    }
+
+    /// Returns the outbox of a process without the actors: others do the tasks, and are told of new
+    /// ones through the cluster.
+    ///
+    /// # Errors
+    /// If the VAPID key can be neither read nor created, or there is no dispatcher `actors`.
+    pub fn elsewhere(
+        system: &ActorSystem,
+        cluster: &Cluster,
+        settings: &Settings,
+    ) -> anyhow::Result<Self> {
+        let vapid = Vapid::open(settings)?;
+        let forwarder = Forwarder::start(system, cluster)?;
+        Ok(Self {
+            workers: Workers::Elsewhere(forwarder.recipient()),
+            push_key: push_key(vapid.as_ref()),
         })
     }
 
     /// Notifies the actor of this kind of a new task, so that it looks at once. It looks every few
     /// seconds in any case.
     pub fn wake(&self, kind: TaskKind) {
+        let actors = match &self.workers {
+            Workers::Here(actors) => actors,
+            Workers::Elsewhere(forwarder) => {
+                // A full mailbox has told of others just now; the actors look by themselves too.
+                let _ = forwarder.tell(Wake { kind });
+                return;
+            }
+        };
         let actor = match kind {
-            TaskKind::Mail => &self.actors.mailman,
-            TaskKind::Push => &self.actors.pusher,
-            TaskKind::Remove => &self.actors.janitor,
-            TaskKind::Webhook => &self.actors.webhooks,
+            TaskKind::Mail => &actors.mailman,
+            TaskKind::Push => &actors.pusher,
+            TaskKind::Remove => &actors.janitor,
+            TaskKind::Webhook => &actors.webhooks,
         };
         // A full mailbox already holds a message that will find the task.
         let _ = actor.tell(Look);
@@ -128,7 +165,7 @@ impl Outbox {
     /// Push.
     #[must_use]
     pub fn push_key(&self) -> Option<&str> {
-        self.actors.push_key.as_deref()
+        self.push_key.as_deref()
     }
 }
 
@@ -139,6 +176,10 @@ impl Debug for Outbox {
             .field("push_key", &self.push_key())
             .finish_non_exhaustive()
     }
+}
+
+fn push_key(vapid: Option<&Vapid>) -> Option<Arc<str>> {
+    vapid.map(|vapid| vapid.public_key().into())
 }
 
 /// Rejects time-outs longer than a try may take: such a mail or call would fail each time.

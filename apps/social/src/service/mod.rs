@@ -12,6 +12,7 @@ mod pages;
 mod people;
 mod pictures;
 mod storage;
+mod upload;
 
 pub use albums::{album, album_to_fill, albums, create_album, delete_album};
 pub use bell::{Bell, BellEntry, bell, see_bell};
@@ -26,10 +27,9 @@ pub use likes::{LikeView, set_like};
 pub use pages::{PAGE_MAX, Page, PictureView, of_album, of_user, one, timeline};
 pub use people::{NewUser, authenticate, change_user, register, user};
 pub(crate) use people::{author_key, generation_key, reach_key};
-pub use pictures::{
-    Upload, check_room, delete_picture, describe_picture, find_picture, share, upload,
-};
+pub use pictures::{delete_picture, describe_picture, find_picture, share};
 pub use storage::{Storage, storage};
+pub use upload::{Upload, check_room, upload};
 
 use jiff::Timestamp;
 

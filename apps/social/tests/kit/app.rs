@@ -67,7 +67,8 @@ impl TestApp {
         };
         change(&mut settings);
         let server = Server::start(settings).await.expect("it can be started");
-        let (app, handle) = (server.app().clone(), server.handle());
+        let app = server.app().expect("it has the role web").clone();
+        let handle = server.handle();
         let address = *server.addresses().first().expect("it listens");
         tokio::spawn(server.serve());
         Self {

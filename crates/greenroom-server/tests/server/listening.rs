@@ -3,6 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::os::unix::net::UnixListener;
 use std::path::Path;
+use std::time::Duration;
 
 use greenroom_server::{Address, Error, Server};
 use tempfile::tempdir;
@@ -36,6 +37,20 @@ fn bind_error(address: impl Into<Address>) -> String {
 fn a_server_needs_an_address() {
     let error = Server::builder().bind().unwrap_err();
     assert!(matches!(error, Error::NoAddress), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_server_that_may_be_without_one_lasts_until_its_handle_ends_it() {
+    let server = Server::builder().without_address().bind().unwrap();
+    assert!(server.local_addresses().is_empty());
+    let handle = server.handle();
+    let mut serving = tokio::spawn(server.serve(app(|_| async { Ok(text("ok")) })));
+    let a_while = Duration::from_millis(50);
+    let ended = tokio::time::timeout(a_while, &mut serving).await;
+    assert!(ended.is_err(), "{ended:?}");
+    handle.drain();
+    let report = serving.await.unwrap().unwrap();
+    assert!(report.aborted.is_empty());
 }
 
 #[test]

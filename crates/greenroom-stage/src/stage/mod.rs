@@ -237,6 +237,13 @@ impl Stage {
         self.shared().status()
     }
 
+    /// Returns the predicted wait of a run that comes last, as
+    /// [`status`](Self::status) has it: for those who choose between several stages.
+    #[must_use]
+    pub fn predicted_wait(&self) -> Duration {
+        self.shared().longest_wait()
+    }
+
     /// Returns the stage's name.
     #[must_use]
     pub fn name(&self) -> &str {

@@ -282,7 +282,7 @@ impl Shared {
     }
 
     /// Predicts the wait of the last of all waiting runs.
-    fn longest_wait(&self) -> Duration {
+    pub(crate) fn longest_wait(&self) -> Duration {
         let state = self.admit_state();
         self.scheduler
             .look(|view| admit::longest_wait(view, &state))

@@ -29,6 +29,13 @@ impl ServerBuilder {
         self.set(|server| server.listen(address))
     }
 
+    /// Allows that there is no address, but for that of [operators](Self::admin): the server then
+    /// takes no requests, and lasts until its [handle](crate::Server::handle) ends it. For programs
+    /// that work for others and not for clients.
+    pub fn without_address(self) -> Self {
+        self.set(greenroom_server::ServerBuilder::without_address)
+    }
+
     /// Listens on `address` too, for proxies that speak the PROXY protocol, as `HAProxy` does by
     /// `send-proxy` or `send-proxy-v2` and nginx by `proxy_protocol on`: see
     /// [`greenroom_server::ServerBuilder::listen_proxied`].
