@@ -32,7 +32,7 @@ pub(crate) struct Node {
     app: Option<App>,
 }
 
-/// What every process has.
+/// The parts that every process has.
 pub(crate) struct Common {
     pub(crate) settings: Arc<Settings>,
     pub(crate) system: ActorSystem,
@@ -40,7 +40,7 @@ pub(crate) struct Common {
     pub(crate) files: Files,
 }
 
-/// What processes with the roles `web` and `outbox` share: the records, and the news of them.
+/// The records, and the news of them: for processes with the roles `web` and `outbox`.
 pub(crate) struct Records {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) bus: Bus,

@@ -10,7 +10,7 @@ use url::Url;
 
 /// Settings that addresses may stand for.
 pub(super) trait OfAddresses: for<'de> Deserialize<'de> {
-    /// What is taken, for an error.
+    /// The forms that are taken, for an error.
     const EXPECTED: &'static str;
 
     /// Parses an address. The error shows none, for there may be a password in it.

@@ -28,7 +28,7 @@ pub struct Args {
     #[serde(skip)]
     pub config: Option<PathBuf>,
 
-    /// What this process does: web, images and outbox, with commas between them; several processes
+    /// Roles of this process: web, images and outbox, with commas between them; several processes
     /// with different roles need --nats [default: all]
     #[arg(long, value_name = "ROLE", value_delimiter = ',')]
     #[serde(skip_serializing_if = "Vec::is_empty")]

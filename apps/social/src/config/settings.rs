@@ -18,7 +18,7 @@ use super::{NatsSettings, RedisSettings, Role};
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
-    /// What this process does: a text such as `web,outbox`, or a list. Default: everything
+    /// The roles of this process: a text such as `web,outbox`, or a list. Default: everything
     #[serde(deserialize_with = "from_text_or_list")]
     pub role: Vec<Role>,
     /// The addresses that people and programs connect to. Default: 127.0.0.1:5001

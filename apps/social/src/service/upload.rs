@@ -32,7 +32,7 @@ struct Prepared {
     unstored: Option<Processed>,
 }
 
-/// What its uploader says of a picture.
+/// The texts of a picture, by its uploader.
 struct Texts {
     caption: String,
     alt: String,
