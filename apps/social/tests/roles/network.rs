@@ -34,8 +34,9 @@ impl Network {
         let directory = tempfile::tempdir().expect("there is room for a directory");
         let files = directory.path().join("files");
         let config = format!(
-            "role = \"images\"\nfiles = {files:?}\n\
+            "role = \"images\"\nfiles = \"{}\"\n\
              [nats]\nservers = [{:?}]\nlease = \"{}s\"\n",
+            files.display(),
             url.as_str(),
             LEASE.as_secs()
         );
