@@ -100,7 +100,7 @@ mod tests {
     use super::*;
     use crate::config::{Args, Settings};
 
-    fn of_file(toml: &str) -> Result<Vec<Role>, figment::Error> {
+    fn of_file(toml: &str) -> anyhow::Result<Vec<Role>> {
         let settings = Figment::from(Serialized::defaults(Settings::default()));
         let settings: Settings = settings.merge(Toml::string(toml)).extract()?;
         Ok(settings.role)
