@@ -48,10 +48,10 @@ pub(crate) struct Records {
 }
 
 impl Node {
-    /// Joins the cluster if one is configured, and starts what the roles say on the calling
-    /// runtime: opens the storage, connects to Redis, and starts the actors.
-    pub(crate) async fn start(settings: Settings) -> anyhow::Result<Self> {
-        let common = Common::start(settings).await?;
+    /// Starts what the roles say on the calling runtime: opens the storage, connects to Redis, and
+    /// starts the actors.
+    pub(crate) async fn start(settings: Settings, cluster: Cluster) -> anyhow::Result<Self> {
+        let common = Common::start(settings, cluster)?;
         let settings = &common.settings;
         let mut memberships = Vec::new();
         let workplace = common.images(&mut memberships)?;
@@ -88,18 +88,27 @@ impl Node {
         if !report.is_clean() {
             tracing::warn!(killed = report.killed, "actors did not end in time");
         }
-        self.common.cluster.drain(GOODBYE).await;
+        leave(&self.common.cluster).await;
     }
 }
 
+/// Joins the cluster if one is configured.
+pub(crate) async fn join(settings: &Settings) -> anyhow::Result<Cluster> {
+    match &settings.nats {
+        Some(nats) => Box::pin(Cluster::connect(nats.cluster()?))
+            .await
+            .context("the NATS cluster cannot be joined"),
+        None => Ok(Cluster::local()),
+    }
+}
+
+/// Tells the other processes that this one ends.
+pub(crate) async fn leave(cluster: &Cluster) {
+    cluster.drain(GOODBYE).await;
+}
+
 impl Common {
-    async fn start(settings: Settings) -> anyhow::Result<Self> {
-        let cluster = match &settings.nats {
-            Some(nats) => Box::pin(Cluster::connect(nats.cluster()?))
-                .await
-                .context("the NATS cluster cannot be joined")?,
-            None => Cluster::local(),
-        };
+    fn start(settings: Settings, cluster: Cluster) -> anyhow::Result<Self> {
         let system = ActorSystem::builder()
             .dispatcher("actors", Dispatcher::pool(1))
             .dispatcher("loop", Dispatcher::on_loop())

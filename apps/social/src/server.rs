@@ -17,7 +17,7 @@ use http::{HeaderName, HeaderValue};
 use tower_http::set_header::SetResponseHeaderLayer;
 
 use crate::config::{Role, Settings};
-use crate::node::Node;
+use crate::node::{self, Node};
 use crate::{App, Failure, api, rejection, sample, web};
 
 /// A process of the application, bound to its addresses: only with the role `web` there are others
@@ -28,7 +28,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Binds the addresses, then starts what the roles say on the calling runtime, and fills an
+    /// Joins the cluster, binds the addresses, then starts what the roles say on the calling runtime, and fills an
     /// empty storage with a sample if the settings ask for one.
     ///
     /// # Errors
@@ -50,9 +50,16 @@ impl Server {
         if let Some(address) = settings.status_listen {
             builder = builder.admin(address);
         }
-        // Bound first, so that a taken address fails before anything is opened.
-        let server = builder.bind()?;
-        let node = Node::start(settings).await?;
+        let cluster = node::join(&settings).await?;
+        // Bound before anything is opened, so that a taken address costs nothing.
+        let server = match builder.cluster(&cluster).bind() {
+            Ok(server) => server,
+            Err(error) => {
+                node::leave(&cluster).await;
+                return Err(error.into());
+            }
+        };
+        let node = Node::start(settings, cluster).await?;
         if let Some(app) = node.app().filter(|app| app.settings.wants_sample()) {
             sample::fill(app)
                 .await
