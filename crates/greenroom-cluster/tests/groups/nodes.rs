@@ -64,22 +64,24 @@ async fn a_group_without_known_members_is_asked_by_its_queue() {
     assert_eq!(counters.name().ask().await.expect("a reply"), "one");
 }
 
+/// Waits until this node knows of two nodes with a member of some group.
+async fn two_members_known(cluster: &Cluster) {
+    let members = || {
+        let nodes = cluster.status().nodes;
+        nodes.iter().filter(|node| !node.groups.is_empty()).count()
+    };
+    while members() < 2 {
+        tokio::task::yield_now().await;
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn members_share_the_work_and_a_draining_one_gets_none() {
     let server = server();
     let one = host(&server, "one").await;
     let two = host(&server, "two").await;
     let (cluster, counters) = caller(&server).await;
-    while cluster
-        .status()
-        .nodes
-        .iter()
-        .filter(|node| !node.groups.is_empty())
-        .count()
-        < 2
-    {
-        tokio::task::yield_now().await;
-    }
+    two_members_known(&cluster).await;
     let mut names = BTreeSet::new();
     while names.len() < 2 {
         names.insert(counters.name().ask().await.expect("a reply"));
@@ -117,16 +119,7 @@ async fn a_full_member_sends_the_asker_elsewhere_and_the_last_one_refuses() {
         publications.push(published);
     }
     let cluster = node(&server).await;
-    while cluster
-        .status()
-        .nodes
-        .iter()
-        .filter(|node| !node.groups.is_empty())
-        .count()
-        < 2
-    {
-        tokio::task::yield_now().await;
-    }
+    two_members_known(&cluster).await;
     let full: Remote<Counter> = cluster.actor("full").expect("a name");
     let first = tokio::spawn(hold(full.clone()));
     let second = tokio::spawn(hold(full.clone()));
