@@ -28,8 +28,8 @@ pub struct Server {
 }
 
 impl Server {
-    /// Joins the cluster, binds the addresses, then starts what the roles say on the calling runtime, and fills an
-    /// empty storage with a sample if the settings ask for one.
+    /// Joins the cluster, binds the addresses, then starts what the roles say on the calling
+    /// runtime, and fills an empty storage with a sample if the settings ask for one.
     ///
     /// # Errors
     /// Fails if an address cannot be listened on, the settings contradict each other, the storage
