@@ -10,4 +10,4 @@ mod nats;
 mod ports;
 
 pub use certificates::Certificates;
-pub use nats::{NatsCluster, NatsServer, NatsSettings};
+pub use nats::{NatsCluster, NatsServer, NatsSettings, nats_server};

@@ -55,7 +55,6 @@ const NEEDS: &[Need] = &[
     programs("nodejs", &["node"]),
     programs("npm", &["npm"]),
     programs("redis-server", &["redis-server"]),
-    programs("nats-server", &["nats-server"]),
     programs("haproxy", &["haproxy"]),
     programs("prometheus", &["prometheus", "promtool"]),
     programs("iproute2", &["ip", "tc"]),

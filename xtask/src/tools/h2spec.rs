@@ -1,12 +1,9 @@
 //! h2spec, the conformance suite of HTTP/2.
 
-use std::path::Path;
+use anyhow::Result;
 
-use anyhow::{Context, Result};
-
-use super::Outcome;
-use super::process::{bounded, run};
 use super::root::{Root, Tool};
+use super::{Outcome, go};
 
 const PINS: &str = concat!(
     include_str!("pins/h2spec/go.mod"),
@@ -19,15 +16,7 @@ pub(super) fn install(root: &Root) -> Result<Outcome> {
         pins: PINS,
         program: "h2spec",
     };
-    root.unless_stamped(&tool, build)
-}
-
-fn build(bin: &Path) -> Result<()> {
-    let module = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/tools/pins/h2spec");
-    run(bounded("go")
-        .args(["install", "github.com/summerwind/h2spec/cmd/h2spec"])
-        .current_dir(module)
-        .env("GOBIN", bin)
-        .env("GOFLAGS", "-mod=readonly"))
-    .context("Go 1.19 or later must build h2spec")
+    root.unless_stamped(&tool, |bin| {
+        go::install("h2spec", &["github.com/summerwind/h2spec/cmd/h2spec"], bin)
+    })
 }

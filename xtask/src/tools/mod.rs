@@ -9,6 +9,7 @@
 //! | `ferretdb`          | `FerretDB`, built by Go                     | `pins/ferretdb/` |
 //! | `python`            | Python 3: HTTP clients, a mail sink         | `pins/python.txt` |
 //! | `node`              | undici, drivers of browsers, axe-core       | `pins/node/` |
+//! | `nats`              | nats-server, built by Go                    | `pins/nats/` |
 //! | `pebble`            | Pebble, an ACME authority with DNS, by Go   | `pins/pebble/` |
 //! | `otelcol`           | the OpenTelemetry Collector, built by Go    | `pins/otelcol/` |
 //! | `autobahn`          | Python 2.7: Autobahn's test suite           | `pins/autobahn.txt` |
@@ -22,7 +23,9 @@ mod apt;
 mod autobahn;
 mod cargo;
 mod ferretdb;
+mod go;
 mod h2spec;
+mod nats;
 mod node;
 mod otelcol;
 mod pebble;
@@ -74,7 +77,7 @@ const PEBBLE: Step = Step {
 };
 
 /// The steps, in the order in which they depend on each other.
-const STEPS: [Step; 8] = [
+const STEPS: [Step; 9] = [
     Step {
         name: "apt",
         run: apt::install,
@@ -86,6 +89,10 @@ const STEPS: [Step; 8] = [
     Step {
         name: "ferretdb",
         run: ferretdb::install,
+    },
+    Step {
+        name: "nats",
+        run: nats::install,
     },
     PEBBLE,
     Step {

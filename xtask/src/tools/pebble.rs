@@ -1,12 +1,15 @@
 //! Pebble, a certificate authority for tests that speaks ACME, and the DNS server that it asks.
 
-use std::path::Path;
+use anyhow::Result;
 
-use anyhow::{Context, Result};
-
-use super::Outcome;
-use super::process::{bounded, run};
 use super::root::{Root, Tool};
+use super::{Outcome, go};
+
+/// Needs Go 1.24 or later.
+const PACKAGES: &[&str] = &[
+    "github.com/letsencrypt/pebble/v2/cmd/pebble-challtestsrv",
+    "github.com/letsencrypt/pebble/v2/cmd/pebble",
+];
 
 const PINS: &str = concat!(
     include_str!("pins/pebble/go.mod"),
@@ -19,18 +22,7 @@ pub(super) fn install(root: &Root) -> Result<Outcome> {
         pins: PINS,
         program: "pebble",
     };
-    root.unless_stamped(&tool, build)
-}
-
-fn build(directory: &Path) -> Result<()> {
-    let module = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/tools/pins/pebble");
-    let package = "github.com/letsencrypt/pebble/v2/cmd";
-    run(bounded("go")
-        .arg("install")
-        .arg(format!("{package}/pebble-challtestsrv"))
-        .arg(format!("{package}/pebble"))
-        .current_dir(module)
-        .env("GOBIN", directory)
-        .env("GOFLAGS", "-mod=readonly"))
-    .context("Go 1.24 or later must build Pebble")
+    root.unless_stamped(&tool, |directory| {
+        go::install("pebble", PACKAGES, directory)
+    })
 }

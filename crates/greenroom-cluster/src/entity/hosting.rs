@@ -12,6 +12,7 @@ use tokio::time::timeout;
 
 use super::Entity;
 use super::host::{Host, HostParts, HostSettings, HostStatus};
+use super::kv::Bucket;
 use super::lease::{JetStreamLeases, Leases};
 use super::storage::{JetStreamStorage, Storage};
 use crate::core::Core;
@@ -179,9 +180,10 @@ fn parts(core: &Core) -> HostParts {
     let (leases, storage): (Arc<dyn Leases>, Arc<dyn Storage>) = match core.nats() {
         Some(nats) => {
             let stores = &nats.stores;
-            let leases = JetStreamLeases::new(stores.leases.clone(), stores.nodes.clone(), me);
+            let bucket = |store| Bucket::new(&stores.jetstream, store);
+            let leases = JetStreamLeases::new(bucket(&stores.leases), bucket(&stores.nodes), me);
             let bytes_max = nats.client.max_payload();
-            let storage = JetStreamStorage::new(stores.states.clone(), bytes_max);
+            let storage = JetStreamStorage::new(bucket(&stores.states), bytes_max);
             (Arc::new(leases), Arc::new(storage))
         }
         None => (

@@ -46,8 +46,10 @@ pub(crate) enum Role {
     },
     /// Makes the stores that keep their history, before anything else.
     Prepare,
-    /// Waits until all is handled, and writes down what the stores hold.
+    /// Waits until all is handled, and writes down what entities say.
     Observe { within_ms: u64 },
+    /// Writes down what the stores hold.
+    Read,
 }
 
 /// Runs the process that the variable tells of, if there is one.
@@ -57,6 +59,8 @@ pub(crate) fn run() {
     };
     let node: Node = serde_json::from_str(&text).expect("JSON");
     PEN.set(Pen::open(&node.log)).expect("it is the first");
+    let log = tracing_subscriber::fmt().with_ansi(false);
+    log.with_writer(std::io::stderr).init();
     let runtime = Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
@@ -78,6 +82,7 @@ pub(crate) fn run() {
                 let deadline = Instant::now() + Duration::from_millis(within_ms);
                 observer::observe(&node, deadline).await;
             }
+            Role::Read => observer::read_stores(&node).await,
         }
     });
     runtime.shutdown_background();

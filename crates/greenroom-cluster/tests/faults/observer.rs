@@ -55,7 +55,7 @@ async fn make(
 }
 
 /// Waits until all durable messages are handled and the entities say what they have, or until the
-/// deadline. Then reads the stores.
+/// deadline.
 pub(crate) async fn observe(node: &Node, deadline: Instant) {
     let jetstream = servers(node).await;
     let messages = left(&jetstream, node, deadline).await;
@@ -66,6 +66,11 @@ pub(crate) async fn observe(node: &Node, deadline: Instant) {
         let ops = read(&journal, deadline).await;
         note(&Event::Final { entity, ops });
     }
+}
+
+/// Reads the stores. No host runs any more: what a link held back may change them as late as that.
+pub(crate) async fn read_stores(node: &Node) {
+    let jetstream = servers(node).await;
     for (revision, entity, value) in records(&jetstream, node, "leases").await {
         let node = String::from_utf8(value.to_vec()).expect("an id");
         note(&Event::Claim {

@@ -106,11 +106,16 @@ fn load(world: &mut World, seed: u64, steps: &[Step]) -> Result<(), String> {
     Ok(())
 }
 
-/// Waits until all is handled, and reads the stores.
+/// Waits until all is handled, ends the hosts, and reads the stores.
 fn observe(world: &mut World) -> Result<(), String> {
     let within_ms = u64::try_from(HANDLED_WITHIN.as_millis()).unwrap_or(u64::MAX);
     world.run(Machine::Observer, Role::Observe { within_ms });
-    await_end(world, Machine::Observer, HANDLED_WITHIN + READ_WITHIN)
+    let observed = await_end(world, Machine::Observer, HANDLED_WITHIN + READ_WITHIN);
+    for host in 0..HOSTS {
+        world.kill(Machine::Host(host));
+    }
+    world.run(Machine::Observer, Role::Read);
+    observed.and(await_end(world, Machine::Observer, READ_WITHIN))
 }
 
 /// Waits until what runs on a machine has joined the cluster.

@@ -6,5 +6,5 @@ mod server;
 mod settings;
 
 pub use cluster::NatsCluster;
-pub use server::NatsServer;
+pub use server::{NatsServer, nats_server};
 pub use settings::NatsSettings;

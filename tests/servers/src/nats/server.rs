@@ -1,7 +1,8 @@
+use std::collections::BTreeSet;
 use std::fmt;
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::thread;
@@ -144,7 +145,7 @@ impl NatsServer {
 
     fn is_whole(&self, others: usize) -> bool {
         let routes = self.monitor("/routez");
-        let is_connected = routes.is_some_and(|routes| routes["num_routes"] == others);
+        let is_connected = routes.is_some_and(|routes| known(&routes).len() == others);
         let knows_leader = || {
             let streams = self.monitor("/jsz").expect("it runs");
             streams["meta_cluster"]["leader"].is_string()
@@ -183,16 +184,32 @@ impl NatsServer {
     }
 }
 
+/// Returns the names of the servers to which there are routes: several to each since NATS 2.10.
+fn known(routes: &Value) -> BTreeSet<&str> {
+    let routes = routes["routes"].as_array().into_iter().flatten();
+    let names = routes.filter_map(|route| route["remote_name"].as_str());
+    names.collect()
+}
+
+/// Returns the path of `nats-server`: what the variable `NATS_SERVER` says, or that which
+/// `cargo xtask tools` has installed.
+#[must_use]
+pub fn nats_server() -> PathBuf {
+    let installed = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../target/tools/nats/nats-server"
+    );
+    std::env::var_os("NATS_SERVER").map_or_else(|| installed.into(), PathBuf::from)
+}
+
 /// Starts the server in a directory with its configuration. It ends with this thread, however that
 /// ends.
 fn spawn(directory: &Path) -> Child {
-    // Daemons are not on every user's path.
-    let mut path = std::env::var_os("PATH").unwrap_or_default();
-    path.push(":/usr/sbin");
     let process = Command::new("setpriv")
-        .args(["--pdeathsig", "KILL", "nats-server", "-c", "nats.conf"])
+        .args(["--pdeathsig", "KILL"])
+        .arg(nats_server())
+        .args(["-c", "nats.conf"])
         .current_dir(directory)
-        .env("PATH", path)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::piped())

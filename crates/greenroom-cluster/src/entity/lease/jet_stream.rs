@@ -1,11 +1,10 @@
-use async_nats::jetstream::kv::Store;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use greenroom_actor::BoxError;
 
 use super::{Claim, Leases};
 use crate::entity::Key;
-use crate::entity::kv::{self, NotReplaced};
+use crate::entity::kv::{Bucket, NotReplaced};
 
 /// The tries to replace a record that others replace meanwhile. Each failed one means that another
 /// node has succeeded.
@@ -18,14 +17,14 @@ const TRIES_MAX: u32 = 4;
 /// at the lease, can only fail to get a lease, or take one from a node that lives.
 #[derive(Debug)]
 pub(crate) struct JetStreamLeases {
-    leases: Store,
-    nodes: Store,
+    leases: Bucket,
+    nodes: Bucket,
     node: Box<str>,
 }
 
 impl JetStreamLeases {
     /// Creates the leases of a node. The key of a record in `nodes` is the node's id.
-    pub(crate) fn new(leases: Store, nodes: Store, node: &str) -> Self {
+    pub(crate) fn new(leases: Bucket, nodes: Bucket, node: &str) -> Self {
         Self {
             leases,
             nodes,
@@ -36,12 +35,12 @@ impl JetStreamLeases {
     async fn try_claim(&self, key: &Key) -> Result<Claim, BoxError> {
         let name = key.name();
         for _ in 0..TRIES_MAX {
-            let last = kv::last(&self.leases, &name).await?;
+            let last = self.leases.last(&name).await?;
             if let Some(node) = self.other_holder(last.value).await? {
                 return Ok(Claim::HeldBy { node });
             }
             let mine = Bytes::copy_from_slice(self.node.as_bytes());
-            match kv::replace(&self.leases, &name, mine, last.revision).await {
+            match self.leases.replace(&name, mine, last.revision).await {
                 Ok(fence) => return Ok(Claim::Owned { fence }),
                 Err(NotReplaced::Conflict) => {}
                 Err(NotReplaced::Unknown(error)) => return Err(error),
@@ -57,12 +56,12 @@ impl JetStreamLeases {
         if node.is_empty() || *node == *self.node {
             return Ok(None);
         }
-        let record = kv::last(&self.nodes, node).await?;
+        let record = self.nodes.last(node).await?;
         Ok(record.value.map(|_| node.to_owned()))
     }
 
     async fn try_release(&self, key: &Key, fence: u64) -> Result<(), BoxError> {
-        match kv::replace(&self.leases, &key.name(), Bytes::new(), fence).await {
+        match self.leases.replace(&key.name(), Bytes::new(), fence).await {
             Ok(_) | Err(NotReplaced::Conflict) => Ok(()),
             Err(NotReplaced::Unknown(error)) => Err(error),
         }

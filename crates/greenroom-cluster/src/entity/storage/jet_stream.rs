@@ -1,15 +1,14 @@
-use async_nats::jetstream::kv::Store;
 use bytes::{BufMut, Bytes, BytesMut};
 use greenroom_actor::BoxError;
 
 use super::{Key, Loaded, Storage, StorageError, StorageFuture};
-use crate::entity::kv::{self, Last, NotReplaced};
+use crate::entity::kv::{Bucket, Last, NotReplaced};
 
 /// The tries to write the fence: an activation that is to be replaced may write meanwhile.
 const LOAD_TRIES_MAX: u32 = 16;
 /// The tries to save: an acknowledgement may be lost.
 const SAVE_TRIES_MAX: u32 = 3;
-/// Bytes of a message that are none of the content: the fence, and the header field of the
+/// Bytes of a message that are none of the content: the fence, and the header fields of the
 /// revision.
 const OVERHEAD_BYTES: usize = 256;
 
@@ -20,7 +19,7 @@ const OVERHEAD_BYTES: usize = 256;
 /// activation has written, none of it succeeds any more.
 #[derive(Debug)]
 pub(crate) struct JetStreamStorage {
-    states: Store,
+    states: Bucket,
     /// The largest message that the server takes.
     payload_bytes_max: usize,
 }
@@ -32,7 +31,7 @@ struct Record {
 
 impl JetStreamStorage {
     /// Creates a storage in this bucket.
-    pub(crate) fn new(states: Store, payload_bytes_max: usize) -> Self {
+    pub(crate) fn new(states: Bucket, payload_bytes_max: usize) -> Self {
         Self {
             states,
             payload_bytes_max,
@@ -48,7 +47,7 @@ impl JetStreamStorage {
             }
             let content = record.content;
             let value = encode(fence, content.as_ref());
-            match kv::replace(&self.states, &name, value, revision).await {
+            match self.states.replace(&name, value, revision).await {
                 Ok(version) => return Ok(Loaded { content, version }),
                 Err(NotReplaced::Conflict) => {}
                 Err(NotReplaced::Unknown(error)) => return Err(StorageError::Failed(error)),
@@ -69,7 +68,7 @@ impl JetStreamStorage {
         let (name, value) = (key.name(), encode(fence, Some(&content)));
         let mut failure = BoxError::from("not tried");
         for _ in 0..SAVE_TRIES_MAX {
-            match kv::replace(&self.states, &name, value.clone(), version).await {
+            match self.states.replace(&name, value.clone(), version).await {
                 Ok(version) => return Ok(version),
                 Err(NotReplaced::Conflict) => return self.resolve(&name, fence, &content).await,
                 Err(NotReplaced::Unknown(error)) => failure = error,
@@ -93,9 +92,8 @@ impl JetStreamStorage {
     }
 
     async fn last(&self, name: &str) -> Result<(u64, Record), StorageError> {
-        let Last { revision, value } = kv::last(&self.states, name)
-            .await
-            .map_err(StorageError::Failed)?;
+        let Last { revision, value } =
+            self.states.last(name).await.map_err(StorageError::Failed)?;
         let record = value.map_or(Ok(Record::NONE), |value| decode(&value))?;
         Ok((revision, record))
     }

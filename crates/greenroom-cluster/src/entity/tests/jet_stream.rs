@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use async_nats::jetstream::{self, kv, stream};
+use async_nats::jetstream::{self, Context, kv, stream};
 use bytes::Bytes;
-use greenroom_test_servers::NatsServer;
+use greenroom_test_servers::{NatsCluster, NatsServer};
 
 use super::account::{Add, Node, Read, Wait, gate};
+use crate::entity::kv::Bucket;
 use crate::entity::lease::{Claim, JetStreamLeases, Leases};
 use crate::entity::storage::JetStreamStorage;
 use crate::entity::{HostSettings, Key, Loaded, StateError, Storage, StorageError};
@@ -16,7 +17,8 @@ use crate::wire::Rejection;
 const PAYLOAD_BYTES_MAX: usize = 1 << 20;
 
 struct Buckets {
-    _server: NatsServer,
+    _servers: Vec<NatsServer>,
+    jetstream: Context,
     leases: kv::Store,
     nodes: kv::Store,
     states: kv::Store,
@@ -26,8 +28,18 @@ impl Buckets {
     /// Makes the buckets; the records of nodes last as long as `lease`.
     async fn new(lease: Duration) -> Self {
         let server = NatsServer::settings().jet_stream().start();
-        let client = async_nats::connect(server.url()).await.expect("it runs");
-        let jetstream = jetstream::new(client);
+        Self::at(vec![server], lease).await
+    }
+
+    /// Makes the buckets at three servers.
+    async fn replicated() -> Self {
+        let cluster = NatsCluster::start_with(&NatsServer::settings().jet_stream());
+        Self::at(cluster.servers.into(), Duration::ZERO).await
+    }
+
+    async fn at(servers: Vec<NatsServer>, lease: Duration) -> Self {
+        let client = async_nats::connect(servers[0].url()).await;
+        let jetstream = jetstream::new(client.expect("it runs"));
         let make = async |bucket: &str, max_age| {
             let config = stream::Config {
                 name: format!("KV_{bucket}"),
@@ -35,16 +47,18 @@ impl Buckets {
                 max_messages_per_subject: 1,
                 max_age,
                 allow_rollup: true,
+                num_replicas: servers.len(),
                 ..Default::default()
             };
             jetstream.create_stream(config).await.expect("it is new");
             jetstream.get_key_value(bucket).await.expect("it is there")
         };
         Self {
-            _server: server,
             leases: make("leases", Duration::ZERO).await,
             nodes: make("nodes", lease).await,
             states: make("states", Duration::ZERO).await,
+            jetstream,
+            _servers: servers,
         }
     }
 
@@ -53,11 +67,13 @@ impl Buckets {
             .put(node, "{}".into())
             .await
             .expect("it is taken");
-        JetStreamLeases::new(self.leases.clone(), self.nodes.clone(), node)
+        let bucket = |store| Bucket::new(&self.jetstream, store);
+        JetStreamLeases::new(bucket(&self.leases), bucket(&self.nodes), node)
     }
 
     fn storage(&self) -> JetStreamStorage {
-        JetStreamStorage::new(self.states.clone(), PAYLOAD_BYTES_MAX)
+        let states = Bucket::new(&self.jetstream, &self.states);
+        JetStreamStorage::new(states, PAYLOAD_BYTES_MAX)
     }
 
     async fn node(&self, name: &str) -> Node {
@@ -169,6 +185,22 @@ async fn nothing_is_saved_with_an_older_fence_than_was_loaded_with() {
     // The record is one that this activation did not write, though with its fence.
     let odd = storage.save(&key, 7, version, content("d")).await;
     assert!(matches!(odd, Err(StorageError::Failed(_))), "{odd:?}");
+}
+
+#[tokio::test]
+async fn of_many_saves_at_once_to_several_servers_one_succeeds() {
+    let buckets = Buckets::replicated().await;
+    let (storage, key) = (buckets.storage(), key("1"));
+    let mut version = storage.load(&key, 5).await.expect("it is new").version;
+    for _ in 0..50 {
+        let saves = (0..8_u8).map(|content| storage.save(&key, 5, version, vec![content].into()));
+        let saves = futures_util::future::join_all(saves).await;
+        let saved: Vec<_> = saves.iter().filter_map(|save| save.as_ref().ok()).collect();
+        let [last] = saved[..] else {
+            panic!("{saves:?}")
+        };
+        version = *last;
+    }
 }
 
 #[tokio::test]

@@ -5,6 +5,7 @@ use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::Stdio;
 
+use greenroom_test_servers::nats_server;
 use serde_json::Value;
 
 use super::{Machine, World, expect_success};
@@ -105,11 +106,8 @@ impl World {
         self.started += 1;
         let name = format!("{:02}-server{server}", self.started);
         let machine = Machine::Server(server);
-        let mut command = self.on(machine, "nats-server");
-        // Daemons are not on every user's path.
-        let mut path = std::env::var_os("PATH").unwrap_or_default();
-        path.push(":/usr/sbin:/sbin");
-        command.env("PATH", path).arg("-c").arg(self.config(server));
+        let mut command = self.on(machine, nats_server());
+        command.arg("-c").arg(self.config(server));
         self.spawn(machine, &name, command);
     }
 
