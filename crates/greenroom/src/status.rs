@@ -9,9 +9,12 @@ use greenroom_actor::{ActorSystem, ActorSystemStatus};
 #[cfg(feature = "bus")]
 use greenroom_bus::Bus;
 #[cfg(feature = "cluster")]
-use greenroom_cluster::Cluster;
+use greenroom_cluster::{Cluster, ClusterStatus};
 use greenroom_server::{LoopStatus, RequestHandle, UpgradeStatus};
-#[cfg(all(feature = "admin", any(feature = "tls", feature = "tls-ring")))]
+#[cfg(all(
+    feature = "admin",
+    any(feature = "cluster", feature = "tls", feature = "tls-ring")
+))]
 use greenroom_stage::scope::Listing;
 use greenroom_stage::{RouteStatus, StageStatus, StatusScope};
 use http::request::Parts;
@@ -75,7 +78,7 @@ pub struct Status {
     /// The clusters that were [given to it](crate::ServerBuilder::cluster). Only with the feature
     /// `cluster`.
     #[cfg(feature = "cluster")]
-    pub clusters: Vec<greenroom_cluster::ClusterStatus>,
+    pub clusters: Vec<ClusterStatus>,
     /// The certificates of its TLS, and those
     /// [given to it](crate::ServerBuilder::certificate_status). Only with the feature `tls` or
     /// `tls-ring`.
@@ -153,12 +156,18 @@ pub(crate) struct Shown {
 }
 
 /// The servers of the process, for its metrics.
-#[cfg(all(feature = "admin", any(feature = "tls", feature = "tls-ring")))]
+#[cfg(all(
+    feature = "admin",
+    any(feature = "cluster", feature = "tls", feature = "tls-ring")
+))]
 static SERVERS: Listing<Shown> = Listing::new();
 
 impl Shown {
     /// Returns those of all servers that the process has now.
-    #[cfg(all(feature = "admin", any(feature = "tls", feature = "tls-ring")))]
+    #[cfg(all(
+        feature = "admin",
+        any(feature = "cluster", feature = "tls", feature = "tls-ring")
+    ))]
     pub(crate) fn of_process() -> Vec<Arc<Self>> {
         SERVERS.all()
     }
@@ -167,6 +176,12 @@ impl Shown {
     #[cfg(any(feature = "tls", feature = "tls-ring"))]
     pub(crate) fn certificates(&self) -> Vec<greenroom_server::CertificateStatus> {
         self.sources.certificates()
+    }
+
+    /// Returns the state of each cluster that the server was given.
+    #[cfg(feature = "cluster")]
+    pub(crate) fn clusters(&self) -> impl Iterator<Item = ClusterStatus> {
+        self.sources.clusters.iter().map(Cluster::status)
     }
 
     /// Attaches a new one to the server, to which these actor systems and sources were given.
@@ -185,7 +200,10 @@ impl Shown {
         for system in actors {
             system.claim(&shown.scope);
         }
-        #[cfg(all(feature = "admin", any(feature = "tls", feature = "tls-ring")))]
+        #[cfg(all(
+            feature = "admin",
+            any(feature = "cluster", feature = "tls", feature = "tls-ring")
+        ))]
         SERVERS.add(&shown);
         server.attach(Arc::<Self>::clone(&shown));
         shown
@@ -216,7 +234,7 @@ impl Shown {
             #[cfg(feature = "bus")]
             buses: self.sources.buses.iter().map(Bus::status).collect(),
             #[cfg(feature = "cluster")]
-            clusters: self.sources.clusters.iter().map(Cluster::status).collect(),
+            clusters: self.clusters().collect(),
             #[cfg(any(feature = "tls", feature = "tls-ring"))]
             certificates: self.certificates(),
         }

@@ -1,7 +1,7 @@
 #!/bin/bash
 # The social network and what it needs, with all data in a new folder below OUT, which goes with it:
 #   site.sh alone SOCIAL ADDRESS OUT THIRD-PARTY   SQLite; shares go to the third party
-#   site.sh roles SOCIAL ADDRESS OUT               SQLite; two other processes resize, found by NATS
+#   site.sh apart SOCIAL ADDRESS OUT               SQLite; two other nodes resize, on core 1 if it is idle
 #   site.sh pair SOCIAL ADDRESS OUT FERRETDB       two replicas, the second at 127.0.1.2, same port
 #   site.sh balanced SOCIAL ADDRESS OUT FERRETDB   three replicas behind HAProxy
 # What else listens has another address of 127.0.1.0/24 and the same port.
@@ -62,13 +62,14 @@ timeout = "3s"
 CONF
     replica "$address" --config social.toml --store "sqlite:$site/social.db"
     ;;
-roles)
+apart)
     PATH=$PATH:/usr/sbin
-    nats-server -a 127.0.1.6 -p "$port" -js -sd "$site/nats" >nats.log 2>&1 &
+    other_machine() { taskset -c 1 chrt --idle 0 "$@" & }
+    other_machine nats-server -a 127.0.1.6 -p "$port" -js -sd "$site/nats" >nats.log 2>&1
     until_it listens 127.0.1.6
     export SOCIAL_NATS="nats://127.0.1.6:$port"
     for each in 127.0.1.7 127.0.1.8; do
-        "$social" --role images --status-listen "$each:$port" --files files &
+        other_machine "$social" --role images --status-listen "$each:$port" --files files
         until_it is_well "$each"
     done
     replica "$address" --role web,outbox --store "sqlite:$site/social.db"

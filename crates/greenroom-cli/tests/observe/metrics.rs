@@ -21,8 +21,8 @@ use crate::traces::Collector;
 const DEADLINE: Duration = Duration::from_mins(1);
 
 /// Counters that are there only after something went wrong that the test does not bring about, and
-/// metrics of what the program does not use: the social network has actors and topics. Those of
-/// certificates and spans have a test of their own, as that server speaks no plain HTTP.
+/// metrics of what the program does not use: the social network has actors, topics and a cluster.
+/// Those of certificates and spans have a test of their own, as that server speaks no plain HTTP.
 const ABSENT: &[&str] = &[
     "greenroom_actor_alive",
     "greenroom_actor_dead_letters_total",
@@ -30,6 +30,17 @@ const ABSENT: &[&str] = &[
     "greenroom_bus_delivered_total",
     "greenroom_bus_dropped_total",
     "greenroom_bus_published_total",
+    "greenroom_cluster_activation_failures_total",
+    "greenroom_cluster_activations_total",
+    "greenroom_cluster_ask_errors_total",
+    "greenroom_cluster_asked_elsewhere_total",
+    "greenroom_cluster_asks_total",
+    "greenroom_cluster_dead_letters_total",
+    "greenroom_cluster_disconnected",
+    "greenroom_cluster_durable_messages",
+    "greenroom_cluster_entities",
+    "greenroom_cluster_fenced_total",
+    "greenroom_cluster_nodes",
     "greenroom_loop_pressure_changes_total",
     "greenroom_proxy_rejected_total",
     "greenroom_proxy_retries_total",

@@ -3,6 +3,8 @@
 mod catalog;
 #[cfg(any(feature = "tls", feature = "tls-ring"))]
 mod certificates;
+#[cfg(feature = "cluster")]
+mod clusters;
 mod process;
 mod requests;
 mod stages;
@@ -102,6 +104,8 @@ fn render(recorded: &PrometheusHandle) -> String {
     stages::add(&mut text);
     #[cfg(any(feature = "tls", feature = "tls-ring"))]
     certificates::add(&mut text);
+    #[cfg(feature = "cluster")]
+    clusters::add(&mut text);
     upgrades::add(&mut text);
     process::add(&mut text);
     text.into()

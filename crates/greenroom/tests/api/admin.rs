@@ -79,6 +79,59 @@ async fn the_clusters_of_a_program_are_shown() {
     .await;
 }
 
+#[cfg(feature = "cluster")]
+#[tokio::test]
+async fn entities_are_counted_in_the_metrics() {
+    within(async {
+        let cluster = greenroom::cluster::Cluster::local();
+        let system = greenroom::actor::ActorSystem::new().unwrap();
+        let hosting = cluster.host::<Basket>(&system).unwrap();
+        let builder = Server::builder().listen(any_port()).admin(any_port());
+        let mut server = builder.cluster(&cluster).bind().unwrap();
+        server.serve_admin();
+        for name in ["a", "b", "a"] {
+            let basket = cluster.entity::<Basket>(name).unwrap();
+            basket.look().ask().await.unwrap();
+        }
+        let admin = server.admin_address().unwrap().url().unwrap();
+        let metrics = fetch(format!("{admin}/greenroom/metrics")).await.1;
+        for expected in [
+            "\ngreenroom_cluster_disconnected 0\n",
+            "\ngreenroom_cluster_entities{kind=\"basket\"} 2\n",
+            "\ngreenroom_cluster_activations_total{kind=\"basket\"} 2\n",
+            "\ngreenroom_cluster_activation_failures_total{kind=\"basket\"} 0\n",
+        ] {
+            assert!(metrics.contains(expected), "{expected} in {metrics}");
+        }
+        hosting.leave(std::time::Duration::from_secs(5)).await;
+    })
+    .await;
+}
+
+/// An entity without a state.
+#[cfg(feature = "cluster")]
+struct Basket;
+
+#[cfg(feature = "cluster")]
+impl greenroom::actor::Actor for Basket {}
+
+#[cfg(feature = "cluster")]
+impl greenroom::cluster::Entity for Basket {
+    type State = ();
+
+    fn new(_: greenroom::cluster::Activation<()>) -> Self {
+        Self
+    }
+}
+
+#[cfg(feature = "cluster")]
+#[greenroom::actor::messages(remote = "basket.v1")]
+impl Basket {
+    /// Looks into it.
+    #[message]
+    fn look(&self) {}
+}
+
 #[tokio::test]
 async fn a_program_has_actions_of_its_own() {
     within(async {

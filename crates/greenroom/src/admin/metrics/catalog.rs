@@ -72,6 +72,7 @@ const STAGE_ROUTE: &[&str] = &["stage", "http_request_method", "http_route"];
 const PSGI: &[&str] = &["application", "mount"];
 const UPSTREAM: &[&str] = &["upstream"];
 const BUS: &[&str] = &["adaptor"];
+const KIND: &[&str] = &["kind"];
 
 /// All metrics of Greenroom, in the order of the page that shows them.
 #[rustfmt::skip]
@@ -252,16 +253,50 @@ pub const METRICS: &[Metric] = &[
         "Connections to the server that were lost",
     ),
     counter("greenroom_bus_replayed_total", BUS, "Messages received from a stream after a gap"),
+    gauge(
+        "greenroom_cluster_disconnected", &[],
+        "Clusters of the process' servers that have no connection to NATS",
+    ),
+    gauge(
+        "greenroom_cluster_nodes", &[],
+        "Nodes that this one has heard of within a lease, itself included",
+    ),
+    gauge(
+        "greenroom_cluster_durable_messages", &[],
+        "Durable messages of all nodes that wait or are being handled, as known every 5 s",
+    ),
     counter("greenroom_cluster_asks_total", &[], "Asks of actors that may be at other nodes"),
     counter(
         "greenroom_cluster_ask_errors_total", &["error"],
         "Asks without a reply: no_such, no_such_message, late, lost, refused, failed, codec",
+    ),
+    counter(
+        "greenroom_cluster_asked_elsewhere_total", &[],
+        "Asks that one member of a group rejected, and that went to another",
     ),
     counter("greenroom_cluster_tells_total", &[], "Messages told to actors at other nodes"),
     counter("greenroom_cluster_delivered_total", &[], "Durable messages that were handled here"),
     counter(
         "greenroom_cluster_dead_letters_total", &["reason"],
         "Messages that came here and were not handled, and whose senders do not hear of it",
+    ),
+    gauge(
+        "greenroom_cluster_entities", KIND,
+        "Entities of this node that are active, or on their way to be or not to be",
+    ),
+    gauge(
+        "greenroom_cluster_entity_messages", KIND,
+        "Messages for entities of this node that wait or are handled",
+    ),
+    counter("greenroom_cluster_activations_total", KIND, "Activations of entities at this node"),
+    counter("greenroom_cluster_activation_failures_total", KIND, "Activations that failed"),
+    counter(
+        "greenroom_cluster_passivations_total", KIND,
+        "Activations that ended because the entity was idle, or the node drained",
+    ),
+    counter(
+        "greenroom_cluster_fenced_total", KIND,
+        "Activations that ended because a later one had written",
     ),
     counter("greenroom_trace_spans_sent_total", &[], "Spans that the collector has taken"),
     counter(
