@@ -174,15 +174,11 @@ impl Core {
             return Err(SendFailure::NoResponders);
         };
         let asked = nats.ask(nats.subject_of(node, request), request, timeout);
-        let response = if self.table.has(node) {
-            tokio::select! {
-                response = asked => response,
-                () = self.table.gone(node) => {
-                    Err(SendFailure::Lost(format!("node {node} is gone")))
-                }
-            }
-        } else {
-            asked.await
+        let response = tokio::select! {
+            // A response that is there counts.
+            biased;
+            response = asked => response,
+            () = pending.gone() => Err(SendFailure::Lost(format!("node {node} is gone"))),
         };
         if let (Ok(response), Target::Group(group)) = (&response, &request.target) {
             pending.report(group, response.wait);

@@ -2,13 +2,13 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use greenroom_actor::Recipient;
 use parking_lot::{Mutex, RwLock};
 use smallvec::SmallVec;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
 use super::{NodeId, Record};
@@ -64,6 +64,8 @@ struct Load {
     pending: AtomicU32,
     /// The wait that it reported last for each of its groups, in milliseconds.
     waits: Mutex<HashMap<String, u64>>,
+    is_gone: AtomicBool,
+    gone: Notify,
 }
 
 struct Watcher {
@@ -79,6 +81,15 @@ pub(crate) struct MemberEvents<'a>(pub(crate) &'a str, pub(crate) &'static str);
 pub(crate) struct Pending(Arc<Load>);
 
 impl Pending {
+    /// Waits until the node is not there any more; for ever if this one has not heard of it.
+    pub(crate) async fn gone(&self) {
+        // Listened to before the look, or the end could go unnoticed.
+        let gone = self.0.gone.notified();
+        if !self.0.is_gone.load(Ordering::SeqCst) {
+            gone.await;
+        }
+    }
+
     /// Notes the wait that the node reported with its response.
     pub(crate) fn report(&self, group: &str, wait: Duration) {
         let wait = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
@@ -152,19 +163,14 @@ impl Table {
         let Some(node) = self.nodes.write().remove(id) else {
             return;
         };
+        node.load.is_gone.store(true, Ordering::SeqCst);
+        node.load.gone.notify_waiters();
         self.notify(id, &node.record, &Record::default(), change);
     }
 
     /// Returns `true` if the node is there.
     pub(crate) fn has(&self, id: &NodeId) -> bool {
         self.nodes.read().contains_key(id)
-    }
-
-    /// Waits until the node is not there any more.
-    pub(crate) async fn gone(&self, id: &NodeId) {
-        let mut changed = self.changed.subscribe();
-        // The sender is in `self`, so the wait cannot fail.
-        let _ = changed.wait_for(|_| !self.has(id)).await;
     }
 
     /// Returns changes of the table, for those who wait for one.
