@@ -68,10 +68,9 @@ where
     pub async fn ask(self) -> Result<A::Reply, RemoteError> {
         let (remote, timeout) = (self.remote, self.timeout);
         let request = self.request(Some(timeout))?;
-        let message = request.message.clone();
         let reply = remote.cluster.core().ask(request).await?;
         codec::decode(&reply).map_err(|error| RemoteError::Codec {
-            message: message.into(),
+            message: <A as RemoteMessage<M>>::NAME.to_owned(),
             reason: format!("the reply cannot be read: {error}"),
         })
     }
