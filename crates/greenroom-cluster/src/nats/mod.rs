@@ -52,10 +52,11 @@ impl Nats {
         request: &Request,
         timeout: Duration,
     ) -> Result<Response, SendFailure> {
-        let asked = async_nats::Request::new()
-            .headers(frame::headers(request, request.timeout.and(Some(timeout))))
+        let headers = frame::headers(request, request.timeout.and(Some(timeout)));
+        let mut asked = async_nats::Request::new()
             .payload(request.payload.clone())
             .timeout(None);
+        asked.headers = (!headers.is_empty()).then_some(headers);
         let asked = self.client.send_request(subject, asked);
         match tokio::time::timeout(timeout, asked).await {
             Err(_) => Err(SendFailure::Late),

@@ -12,8 +12,8 @@ use crate::codec;
 use crate::deliver::Delivery;
 use crate::wire::Request;
 
-/// The default deadline of an ask.
-const TIMEOUT_DEFAULT: Duration = Duration::from_secs(5);
+/// The default deadline of an ask, also of one that another program sends without saying any.
+pub(crate) const TIMEOUT_DEFAULT: Duration = Duration::from_secs(5);
 /// The longest deadline.
 pub(crate) const TIMEOUT_MAX: Duration = Duration::from_hours(1);
 

@@ -1,13 +1,73 @@
 //! Other programs, which see the messages of NATS.
 
+use async_nats::{HeaderMap, Message};
+use futures_util::StreamExt as _;
 use greenroom_cluster::serde::Serialize;
 
-use crate::counter::{BEGUN, GATES, LONG, host, server};
+use crate::counter::{BEGUN, CounterRemoteMessages, GATES, LONG, caller, host, server};
+
+const TIMEOUT: &str = "Greenroom-Timeout";
+
+#[derive(Serialize)]
+#[serde(crate = "greenroom_cluster::serde")]
+struct Add {
+    amount: u64,
+}
 
 #[derive(Serialize)]
 #[serde(crate = "greenroom_cluster::serde")]
 struct Wait {
     gate: usize,
+}
+
+fn timeout(message: &Message) -> Option<u64> {
+    let headers: &HeaderMap = message.headers.as_ref()?;
+    let millis = headers.get(TIMEOUT).expect("the only one").as_str();
+    Some(millis.parse().expect("a number"))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_ask_with_the_default_deadline_has_no_headers() {
+    let server = server();
+    let _host = host(&server, "one").await;
+    let (_node, counters) = caller(&server).await;
+    let client = async_nats::connect(server.url()).await.expect("a client");
+    let seen = client.subscribe("greenroom.node.*.group.counters.>").await;
+    let mut seen = seen.expect("a subscription");
+    client.flush().await.expect("it is made");
+    // On a slow machine a millisecond may be over before an ask is sent; then it is said.
+    loop {
+        counters.add(1).ask().await.expect("a reply");
+        let message = seen.next().await.expect("a message");
+        match timeout(&message) {
+            None => break,
+            Some(left) => assert!(left < 5_000, "{left}"),
+        }
+    }
+    let asked = counters.add(1).timeout(LONG).ask().await;
+    asked.expect("a reply");
+    let message = seen.next().await.expect("a message");
+    let left = timeout(&message).expect("a deadline of its own");
+    assert!((50_000..=60_000).contains(&left), "{left}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_program_asks_with_a_deadline_or_without() {
+    let server = server();
+    let _host = host(&server, "one").await;
+    let client = async_nats::connect(server.url()).await.expect("a client");
+    let add = rmp_serde::to_vec_named(&Add { amount: 2 }).expect("it can be encoded");
+    let subject = "greenroom.group.counters.add.counter.v1";
+    let mut with_deadline = HeaderMap::new();
+    with_deadline.insert(TIMEOUT, "2000");
+    for (headers, sum) in [(None, 2), (Some(with_deadline), 4)] {
+        let mut request = async_nats::Request::new().payload(add.clone().into());
+        request.headers = headers;
+        let reply = client.send_request(subject, request.timeout(Some(LONG)));
+        let reply = reply.await.expect("a reply");
+        let reply: u64 = rmp_serde::from_slice(&reply.payload).expect("a number");
+        assert_eq!(reply, sum);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
