@@ -112,35 +112,36 @@ impl Core {
         })
     }
 
-    pub(crate) async fn ask(&self, request: Request) -> Result<Bytes, RemoteError> {
+    pub(crate) async fn ask(&self, request: &mut Request) -> Result<Bytes, RemoteError> {
         self.meters.asked();
         let reply = match &request.target {
             Target::Group(_) => self.ask_group(request).await,
-            Target::Entity(_) => self.ask_entity(request).await,
+            // Boxed: it is large, and the asks of groups would carry it.
+            Target::Entity(_) => Box::pin(self.ask_entity(request)).await,
         };
         reply.inspect_err(|error| self.meters.failed(error.label()))
     }
 
     /// Asks one member after the other, as long as each surely did not handle the request.
-    async fn ask_group(&self, mut request: Request) -> Result<Bytes, RemoteError> {
+    async fn ask_group(&self, request: &mut Request) -> Result<Bytes, RemoteError> {
         let after = request.timeout.unwrap_or_default();
         let deadline = Instant::now() + after;
         let mut tried = SmallVec::<[NodeId; TRIES_MAX]>::new();
         loop {
-            let node = self.member(&request, &tried);
+            let node = self.member(request, &tried);
             request.timeout = Some(deadline.saturating_duration_since(Instant::now()));
             let response = match &node {
-                Some(node) => self.send(node, &request).await,
-                None => self.send_to_any(&request).await,
+                Some(node) => self.send(node, request).await,
+                None => self.send_to_any(request).await,
             };
             let is_last = node.is_none() || tried.len() + 1 == TRIES_MAX;
-            let error = match self.outcome(&request, response, node.as_ref(), after) {
+            let error = match self.outcome(request, response, node.as_ref(), after) {
                 Ok(reply) => return Ok(reply),
                 Err((error, true)) if !is_last => error,
                 Err((error, _)) => return Err(error),
             };
             tried.extend(node);
-            if self.member(&request, &tried).is_none() {
+            if self.member(request, &tried).is_none() {
                 return Err(error);
             }
             self.meters.elsewhere.fetch_add(1, Ordering::Relaxed);

@@ -87,10 +87,10 @@ impl Entities {
 
 impl Core {
     /// Asks an entity wherever it is, by the request's time-out.
-    pub(crate) async fn ask_entity(&self, request: Request) -> Result<Bytes, RemoteError> {
+    pub(crate) async fn ask_entity(&self, request: &Request) -> Result<Bytes, RemoteError> {
         let after = request.timeout.unwrap_or_default();
-        let found = self.find_entity(&request, after).await;
-        found.map_err(|failure| self.entity_error(&request, failure, after))
+        let found = self.find_entity(request, after).await;
+        found.map_err(|failure| self.entity_error(request, failure, after))
     }
 
     /// Tells an entity something: waits until the node where it is active has it.

@@ -67,8 +67,8 @@ where
     /// See [`RemoteError`].
     pub async fn ask(self) -> Result<A::Reply, RemoteError> {
         let (remote, timeout) = (self.remote, self.timeout);
-        let request = self.request(Some(timeout))?;
-        let reply = remote.cluster.core().ask(request).await?;
+        let mut request = self.request(Some(timeout))?;
+        let reply = remote.cluster.core().ask(&mut request).await?;
         codec::decode(&reply).map_err(|error| RemoteError::Codec {
             message: <A as RemoteMessage<M>>::NAME.to_owned(),
             reason: format!("the reply cannot be read: {error}"),
