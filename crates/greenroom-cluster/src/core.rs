@@ -1,5 +1,6 @@
 //! State shared by the handles of a cluster at one node, and the way of a request to its receiver.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -174,7 +175,8 @@ impl Core {
         let Some(nats) = self.nats() else {
             return Err(SendFailure::NoResponders);
         };
-        let asked = nats.ask(nats.subject_of(node, request), request, timeout);
+        // Large, so it is not moved once more.
+        let asked = pin!(nats.ask(nats.subject_of(node, request), request, timeout));
         let response = tokio::select! {
             // A response that is there counts.
             biased;

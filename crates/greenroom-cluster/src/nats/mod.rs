@@ -6,6 +6,7 @@ mod serve;
 mod stores;
 mod subjects;
 
+use std::pin::pin;
 use std::time::Duration;
 
 use async_nats::client::RequestErrorKind;
@@ -57,7 +58,7 @@ impl Nats {
             .payload(request.payload.clone())
             .timeout(None);
         asked.headers = (!headers.is_empty()).then_some(headers);
-        let asked = self.client.send_request(subject, asked);
+        let asked = pin!(self.client.send_request(subject, asked));
         match tokio::time::timeout(timeout, asked).await {
             Err(_) => Err(SendFailure::Late),
             Ok(Ok(message)) => Ok(frame::response(message)),

@@ -1,6 +1,6 @@
 //! The nodes that this one knows of.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
@@ -45,7 +45,7 @@ pub enum MemberChange {
 
 /// The live nodes of a cluster, as far as this one has heard.
 pub(crate) struct Table {
-    nodes: RwLock<HashMap<NodeId, Arc<Node>>>,
+    nodes: RwLock<BTreeMap<NodeId, Arc<Node>>>,
     changed: watch::Sender<u64>,
     watchers: Mutex<Vec<Watcher>>,
     asks_per_node_max: u32,
@@ -63,7 +63,7 @@ struct Load {
     /// Asks of this node that are under way there.
     pending: AtomicU32,
     /// The wait that it reported last for each of its groups, in milliseconds.
-    waits: Mutex<HashMap<String, u64>>,
+    waits: Mutex<BTreeMap<String, u64>>,
     is_gone: AtomicBool,
     gone: Notify,
 }
@@ -279,9 +279,7 @@ impl Table {
         let records = nodes
             .iter()
             .map(|(id, node)| (id.clone(), node.record.clone(), node.heard.elapsed()));
-        let mut records: Vec<_> = records.collect();
-        records.sort_unstable_by(|one, other| one.0.cmp(&other.0));
-        records
+        records.collect()
     }
 
     fn notify(&self, node: &NodeId, before: &Record, after: &Record, gone: MemberChange) {
