@@ -1,10 +1,11 @@
 //! The handling of requests that come to a subscription.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Weak};
 
 use async_nats::{Client, Message, Subject, Subscriber};
-use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
+use futures_util::{FutureExt, StreamExt};
 use tokio::runtime::Handle;
 
 use super::{INBOUND_MAX, Nats, frame};
@@ -68,7 +69,12 @@ async fn handled(core: &Core, nats: &Nats, message: &Message) -> Response {
     let Ok(_permit) = nats.inbound.try_acquire() else {
         return Response::rejected(Rejection::busy(None));
     };
-    core.directory.handle(request).await
+    // What encodes and decodes is a user's, and other requests are polled by the same task.
+    let handling = AssertUnwindSafe(core.directory.handle(request)).catch_unwind();
+    handling.await.unwrap_or_else(|_| {
+        let error = "it panicked outside of the actor".to_owned();
+        Response::rejected(Rejection::Failed { error })
+    })
 }
 
 async fn respond(core: &Core, client: &Client, reply: Option<Subject>, response: Response) {

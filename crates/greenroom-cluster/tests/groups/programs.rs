@@ -34,7 +34,10 @@ async fn an_ask_with_the_default_deadline_has_no_headers() {
     let client = async_nats::connect(server.url()).await.expect("a client");
     let seen = client.subscribe("greenroom.node.*.group.counters.>").await;
     let mut seen = seen.expect("a subscription");
-    client.flush().await.expect("it is made");
+    // Once its own message is back, the server has the subscription.
+    let own = "greenroom.node.none.group.counters.own";
+    client.publish(own, "".into()).await.expect("it is sent");
+    seen.next().await.expect("a message");
     // On a slow machine a millisecond may be over before an ask is sent; then it is said.
     loop {
         counters.add(1).ask().await.expect("a reply");
