@@ -1,6 +1,8 @@
 //! Other programs, which see the messages of NATS.
 
-use async_nats::{HeaderMap, Message};
+use async_nats::client::RequestErrorKind;
+use async_nats::{Client, HeaderMap, Message};
+use bytes::Bytes;
 use futures_util::StreamExt as _;
 use greenroom_cluster::serde::Serialize;
 
@@ -18,6 +20,20 @@ struct Add {
 #[serde(crate = "greenroom_cluster::serde")]
 struct Wait {
     gate: usize,
+}
+
+/// Asks the group, from when the servers have the subscription of its member.
+async fn ask(client: &Client, message: &str, payload: &[u8], headers: Option<HeaderMap>) -> Bytes {
+    let subject = format!("greenroom.group.counters.{message}.counter.v1");
+    loop {
+        let mut request = async_nats::Request::new().payload(payload.to_vec().into());
+        request.headers = headers.clone();
+        let asked = client.send_request(subject.clone(), request.timeout(Some(LONG)));
+        match asked.await {
+            Ok(reply) => return reply.payload,
+            Err(error) => assert_eq!(error.kind(), RequestErrorKind::NoResponders),
+        }
+    }
 }
 
 fn timeout(message: &Message) -> Option<u64> {
@@ -60,15 +76,11 @@ async fn another_program_asks_with_a_deadline_or_without() {
     let _host = host(&server, "one").await;
     let client = async_nats::connect(server.url()).await.expect("a client");
     let add = rmp_serde::to_vec_named(&Add { amount: 2 }).expect("it can be encoded");
-    let subject = "greenroom.group.counters.add.counter.v1";
     let mut with_deadline = HeaderMap::new();
     with_deadline.insert(TIMEOUT, "2000");
     for (headers, sum) in [(None, 2), (Some(with_deadline), 4)] {
-        let mut request = async_nats::Request::new().payload(add.clone().into());
-        request.headers = headers;
-        let reply = client.send_request(subject, request.timeout(Some(LONG)));
-        let reply = reply.await.expect("a reply");
-        let reply: u64 = rmp_serde::from_slice(&reply.payload).expect("a number");
+        let reply = ask(&client, "add", &add, headers).await;
+        let reply: u64 = rmp_serde::from_slice(&reply).expect("a number");
         assert_eq!(reply, sum);
     }
 }
@@ -79,17 +91,12 @@ async fn another_program_gets_the_reply_of_a_member_that_has_left() {
     let host = host(&server, "one").await;
     let client = async_nats::connect(server.url()).await.expect("a client");
     let wait = rmp_serde::to_vec_named(&Wait { gate: 2 }).expect("it can be encoded");
-    let request = async_nats::Request::new().payload(wait.into());
-    let request = request.timeout(Some(LONG));
-    let asked = tokio::spawn(async move {
-        let subject = "greenroom.group.counters.wait.counter.v1";
-        client.send_request(subject, request).await
-    });
+    let asked = tokio::spawn(async move { ask(&client, "wait", &wait, None).await });
     let begun = BEGUN[2].acquire().await;
     begun.expect("it is open").forget();
     drop(host.publication);
     GATES[2].add_permits(1);
-    let reply = asked.await.expect("it runs").expect("a reply");
-    let name: String = rmp_serde::from_slice(&reply.payload).expect("a name");
+    let reply = asked.await.expect("it runs");
+    let name: String = rmp_serde::from_slice(&reply).expect("a name");
     assert_eq!(name, "one");
 }
