@@ -1,5 +1,6 @@
 //! State shared by the handles of a cluster at one node, and the way of a request to its receiver.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -112,35 +113,36 @@ impl Core {
         })
     }
 
-    pub(crate) async fn ask(&self, request: Request) -> Result<Bytes, RemoteError> {
+    pub(crate) async fn ask(&self, request: &mut Request) -> Result<Bytes, RemoteError> {
         self.meters.asked();
         let reply = match &request.target {
             Target::Group(_) => self.ask_group(request).await,
-            Target::Entity(_) => self.ask_entity(request).await,
+            // Boxed: it is large, and the asks of groups would carry it.
+            Target::Entity(_) => Box::pin(self.ask_entity(request)).await,
         };
         reply.inspect_err(|error| self.meters.failed(error.label()))
     }
 
     /// Asks one member after the other, as long as each surely did not handle the request.
-    async fn ask_group(&self, mut request: Request) -> Result<Bytes, RemoteError> {
+    async fn ask_group(&self, request: &mut Request) -> Result<Bytes, RemoteError> {
         let after = request.timeout.unwrap_or_default();
         let deadline = Instant::now() + after;
         let mut tried = SmallVec::<[NodeId; TRIES_MAX]>::new();
         loop {
-            let node = self.member(&request, &tried);
+            let node = self.member(request, &tried);
             request.timeout = Some(deadline.saturating_duration_since(Instant::now()));
             let response = match &node {
-                Some(node) => self.send(node, &request).await,
-                None => self.send_to_any(&request).await,
+                Some(node) => self.send(node, request).await,
+                None => self.send_to_any(request).await,
             };
             let is_last = node.is_none() || tried.len() + 1 == TRIES_MAX;
-            let error = match self.outcome(&request, response, node.as_ref(), after) {
+            let error = match self.outcome(request, response, node.as_ref(), after) {
                 Ok(reply) => return Ok(reply),
                 Err((error, true)) if !is_last => error,
                 Err((error, _)) => return Err(error),
             };
             tried.extend(node);
-            if self.member(&request, &tried).is_none() {
+            if self.member(request, &tried).is_none() {
                 return Err(error);
             }
             self.meters.elsewhere.fetch_add(1, Ordering::Relaxed);
@@ -173,16 +175,13 @@ impl Core {
         let Some(nats) = self.nats() else {
             return Err(SendFailure::NoResponders);
         };
-        let asked = nats.ask(nats.subject_of(node, request), request, timeout);
-        let response = if self.table.has(node) {
-            tokio::select! {
-                response = asked => response,
-                () = self.table.gone(node) => {
-                    Err(SendFailure::Lost(format!("node {node} is gone")))
-                }
-            }
-        } else {
-            asked.await
+        // Large, so it is not moved once more.
+        let asked = pin!(nats.ask(nats.subject_of(node, request), request, timeout));
+        let response = tokio::select! {
+            // A response that is there counts.
+            biased;
+            response = asked => response,
+            () = pending.gone() => Err(SendFailure::Lost(format!("node {node} is gone"))),
         };
         if let (Ok(response), Target::Group(group)) = (&response, &request.target) {
             pending.report(group, response.wait);

@@ -1,6 +1,6 @@
 //! The actors of this node that others reach.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use futures_util::FutureExt;
@@ -16,13 +16,13 @@ pub const PUBLICATIONS_MAX: usize = 1_024;
 
 #[derive(Default)]
 pub(crate) struct Directory {
-    /// By the name of the group and the kind of actor.
-    members: RwLock<Table>,
-    /// By the kind of actor; the name of the group is empty.
-    hosts: RwLock<Table>,
+    /// By the name of the group.
+    members: RwLock<HashMap<Box<str>, Kinds>>,
+    hosts: RwLock<Kinds>,
 }
 
-type Table = HashMap<(Box<str>, Box<str>), Arc<dyn Inbound>>;
+/// The members of one group, or the hosts, by the kind of actor.
+type Kinds = BTreeMap<&'static str, Arc<dyn Inbound>>;
 
 /// The reason for which an actor was not published.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
@@ -51,12 +51,27 @@ impl Directory {
         actor: &'static str,
         member: Arc<dyn Inbound>,
     ) -> Result<(), PublishError> {
-        let what = || format!("a member of `{group}`");
-        add(&mut self.members.write(), (group, actor), member, what)
+        let mut groups = self.members.write();
+        let members = groups.values().map(BTreeMap::len).sum();
+        check(groups.get(group), actor, members, || {
+            format!("a member of `{group}`")
+        })?;
+        groups
+            .entry(group.into())
+            .or_default()
+            .insert(actor, member);
+        Ok(())
     }
 
     pub(crate) fn remove_member(&self, group: &str, actor: &str) {
-        self.members.write().remove(&(group.into(), actor.into()));
+        let mut groups = self.members.write();
+        let Some(kinds) = groups.get_mut(group) else {
+            return;
+        };
+        kinds.remove(actor);
+        if kinds.is_empty() {
+            groups.remove(group);
+        }
     }
 
     pub(crate) fn add_host(
@@ -64,20 +79,22 @@ impl Directory {
         actor: &'static str,
         host: Arc<dyn Inbound>,
     ) -> Result<(), PublishError> {
-        let is_same_kind = |(_, hosted): &(Box<str>, Box<str>)| kind_of(hosted) == kind_of(actor);
+        let is_same_kind = |hosted: &&'static str| kind_of(hosted) == kind_of(actor);
         let mut hosts = self.hosts.write();
         // Two versions of a kind would take the same entities from each other.
         if hosts.keys().any(is_same_kind) {
             let what = "a host".to_owned();
             return Err(PublishError::Taken { what, actor });
         }
-        add(&mut hosts, ("", actor), host, || "a host".to_owned())
+        check(Some(&hosts), actor, hosts.len(), || "a host".to_owned())?;
+        hosts.insert(actor, host);
+        Ok(())
     }
 
     /// Returns `true` if entities of this kind are hosted here.
     pub(crate) fn hosts(&self, actor: &str) -> bool {
-        let host = self.hosts.read().get(&("".into(), actor.into())).cloned();
-        host.is_some_and(|host| !host.is_draining())
+        let hosts = self.hosts.read();
+        hosts.get(actor).is_some_and(|host| !host.is_draining())
     }
 
     /// Returns the status of the hosts.
@@ -89,7 +106,7 @@ impl Directory {
     }
 
     pub(crate) fn remove_host(&self, actor: &str) {
-        self.hosts.write().remove(&("".into(), actor.into()));
+        self.hosts.write().remove(actor);
     }
 
     /// Gives a request to its receiver. It is there in the order of first polls.
@@ -103,36 +120,38 @@ impl Directory {
     }
 
     fn find(&self, request: &Request) -> Option<Arc<dyn Inbound>> {
-        let (table, group) = match &request.target {
-            Target::Group(group) => (&self.members, group.clone()),
-            Target::Entity(_) => (&self.hosts, "".into()),
-        };
-        table.read().get(&(group, request.actor.clone())).cloned()
+        let actor = &*request.actor;
+        match &request.target {
+            Target::Group(group) => self.members.read().get(&**group)?.get(actor).cloned(),
+            Target::Entity(_) => self.hosts.read().get(actor).cloned(),
+        }
     }
 
     /// Returns the kinds of actors that are here under this name.
     fn offered(&self, target: &Target) -> Vec<String> {
-        let (table, name) = match target {
-            Target::Group(name) => (&self.members, &**name),
-            Target::Entity(_) => (&self.hosts, ""),
-        };
-        let table = table.read();
-        let kinds = table.keys().filter(|(group, _)| &**group == name);
-        kinds.map(|(_, actor)| actor.to_string()).collect()
+        let names = |kinds: &Kinds| kinds.keys().map(|&actor| actor.to_owned()).collect();
+        match target {
+            Target::Group(group) => self
+                .members
+                .read()
+                .get(&**group)
+                .map_or_else(Vec::new, names),
+            Target::Entity(_) => names(&self.hosts.read()),
+        }
     }
 
     /// Returns what this node offers, for its record.
     pub(crate) fn record(&self, name: &str, is_draining: bool) -> Record {
         let takes = |inbound: &Arc<dyn Inbound>| !is_draining && !inbound.is_draining();
         let (members, hosts) = (self.members.read(), self.hosts.read());
-        let members = members.iter().filter(|(_, member)| takes(member));
-        let mut groups: Vec<_> = members
-            .map(|((group, actor), member)| offer(group, actor, member))
-            .collect();
+        let members = members.iter().flat_map(|(group, kinds)| {
+            let members = kinds.iter().filter(|(_, member)| takes(member));
+            members.map(|(actor, member)| offer(group, actor, member))
+        });
+        let mut groups: Vec<_> = members.collect();
         groups.sort_unstable_by(|one, other| one.group.cmp(&other.group));
         let hosts = hosts.iter().filter(|(_, host)| takes(host));
-        let mut entities: Vec<_> = hosts.map(|((_, actor), _)| actor.to_string()).collect();
-        entities.sort_unstable();
+        let entities = hosts.map(|(&actor, _)| actor.to_owned()).collect();
         Record {
             name: name.to_owned(),
             groups,
@@ -150,20 +169,19 @@ fn offer(group: &str, actor: &str, member: &Arc<dyn Inbound>) -> Offer {
     }
 }
 
-fn add(
-    table: &mut Table,
-    (group, actor): (&str, &'static str),
-    inbound: Arc<dyn Inbound>,
+/// Checks that an actor may be added to these, of `all` that there are.
+fn check(
+    kinds: Option<&Kinds>,
+    actor: &'static str,
+    all: usize,
     what: impl FnOnce() -> String,
 ) -> Result<(), PublishError> {
-    let key = (group.into(), actor.into());
-    if table.contains_key(&key) {
+    if kinds.is_some_and(|kinds| kinds.contains_key(actor)) {
         let what = what();
         return Err(PublishError::Taken { what, actor });
     }
-    if table.len() >= PUBLICATIONS_MAX {
+    if all >= PUBLICATIONS_MAX {
         return Err(PublishError::TooMany);
     }
-    table.insert(key, inbound);
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! Requests between nodes, and what comes of them.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,14 +12,17 @@ use serde::{Deserialize, Serialize};
 use crate::entity::HostStatus;
 use crate::names::EntityId;
 
+/// A name that is this program's own, or that another node wrote.
+pub(crate) type Name = Cow<'static, str>;
+
 /// A message on its way to an actor of some node.
 #[derive(Clone, Debug)]
 pub(crate) struct Request {
     pub(crate) target: Target,
     /// The kind of actor and the version of its messages, such as `mailer.v1`.
-    pub(crate) actor: Box<str>,
+    pub(crate) actor: Name,
     /// The name of the message.
-    pub(crate) message: Box<str>,
+    pub(crate) message: Name,
     /// The time that is left until the deadline; `None` if nobody waits for a reply.
     pub(crate) timeout: Option<Duration>,
     /// The identity of a durable message, the same at each delivery.
@@ -30,7 +34,7 @@ pub(crate) struct Request {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Target {
     /// Any member of the group of this name.
-    Group(Box<str>),
+    Group(Arc<str>),
     /// The one activation of the entity of this id.
     Entity(EntityId),
 }

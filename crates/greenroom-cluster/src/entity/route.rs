@@ -16,7 +16,7 @@ use crate::failure::{failed, no_such, rejected};
 use crate::nats::SendFailure;
 use crate::node::NodeId;
 use crate::remote::RemoteError;
-use crate::wire::{Rejection, Request, Response, Target};
+use crate::wire::{Name, Rejection, Request, Response, Target};
 
 /// The time within which a message that is told must have reached the node of its entity.
 const TOLD_WITHIN: Duration = Duration::from_secs(10);
@@ -50,7 +50,7 @@ enum Failure {
 struct Search<'a> {
     core: &'a Core,
     key: u64,
-    actor: Box<str>,
+    actor: Name,
     /// The nodes that do not have it.
     tried: SmallVec<[NodeId; HOPS_MAX]>,
     hops: usize,
@@ -87,10 +87,10 @@ impl Entities {
 
 impl Core {
     /// Asks an entity wherever it is, by the request's time-out.
-    pub(crate) async fn ask_entity(&self, request: Request) -> Result<Bytes, RemoteError> {
+    pub(crate) async fn ask_entity(&self, request: &Request) -> Result<Bytes, RemoteError> {
         let after = request.timeout.unwrap_or_default();
-        let found = self.find_entity(&request, after).await;
-        found.map_err(|failure| self.entity_error(&request, failure, after))
+        let found = self.find_entity(request, after).await;
+        found.map_err(|failure| self.entity_error(request, failure, after))
     }
 
     /// Tells an entity something: waits until the node where it is active has it.

@@ -1,5 +1,4 @@
 use std::io;
-use std::sync::Arc;
 use std::time::Duration;
 
 use async_nats::jetstream::{context, kv};
@@ -106,7 +105,7 @@ impl Nats {
             client,
             subjects,
             stores,
-            inbound: Arc::new(Semaphore::new(INBOUND_MAX)),
+            inbound: Semaphore::new(INBOUND_MAX),
         })
     }
 }

@@ -7,10 +7,11 @@ use bytes::Bytes;
 
 use crate::codec;
 use crate::names::EntityId;
-use crate::remote::TIMEOUT_MAX;
+use crate::remote::{TIMEOUT_DEFAULT, TIMEOUT_MAX};
 use crate::wire::{Rejection, Request, Response, Target};
 
-/// The time that is left until the deadline, in milliseconds.
+/// The time that is left until the deadline, in milliseconds. Left out if it is the default: a
+/// message without headers costs its sender, its receiver and the servers the least.
 const TIMEOUT: &str = "Greenroom-Timeout";
 /// The value of it for a message that is told to an entity: its node responds when it has it.
 const NO_TIMEOUT: &str = "none";
@@ -25,10 +26,11 @@ const ERROR_CODE: &str = "Nats-Service-Error-Code";
 
 pub(super) fn headers(request: &Request, timeout: Option<Duration>) -> HeaderMap {
     let mut headers = HeaderMap::new();
-    if let Some(timeout) = timeout {
-        headers.insert(TIMEOUT, timeout.as_millis().to_string());
-    } else if matches!(request.target, Target::Entity(_)) {
-        headers.insert(TIMEOUT, NO_TIMEOUT);
+    match timeout.map(up_to_millisecond) {
+        Some(TIMEOUT_DEFAULT) => {}
+        Some(timeout) => headers.insert(TIMEOUT, timeout.as_millis().to_string()),
+        None if matches!(request.target, Target::Entity(_)) => headers.insert(TIMEOUT, NO_TIMEOUT),
+        None => {}
     }
     if let Target::Entity(id) = &request.target {
         headers.insert(ENTITY, id.encoded());
@@ -39,9 +41,16 @@ pub(super) fn headers(request: &Request, timeout: Option<Duration>) -> HeaderMap
     headers
 }
 
+/// Rounds up: the asker's own deadline is the earlier one, and a default of which some microseconds
+/// are over is the default.
+fn up_to_millisecond(timeout: Duration) -> Duration {
+    let nanos = timeout.subsec_nanos().next_multiple_of(1_000_000);
+    Duration::new(timeout.as_secs(), 0) + Duration::from_nanos(nanos.into())
+}
+
 pub(super) fn timeout(message: &Message) -> Result<Option<Duration>, String> {
     let Some(text) = header(message, TIMEOUT) else {
-        return Ok(message.reply.is_some().then_some(Duration::from_secs(5)));
+        return Ok(message.reply.is_some().then_some(TIMEOUT_DEFAULT));
     };
     if text == NO_TIMEOUT {
         return Ok(None);

@@ -2,23 +2,21 @@
 
 mod connect;
 mod frame;
+mod serve;
 mod stores;
 mod subjects;
 
-use std::sync::{Arc, Weak};
+use std::pin::pin;
 use std::time::Duration;
 
 use async_nats::client::RequestErrorKind;
-use async_nats::{Client, Message, Subject, Subscriber};
-use futures_util::StreamExt;
-use futures_util::future::BoxFuture;
+use async_nats::{Client, Subject};
 use tokio::sync::Semaphore;
 
 pub use connect::ConnectError;
 pub(crate) use stores::Stores;
 pub(crate) use subjects::Subjects;
 
-use crate::core::Core;
 use crate::node::NodeId;
 use crate::wire::{Rejection, Request, Response};
 
@@ -31,7 +29,7 @@ pub(crate) struct Nats {
     pub(crate) client: Client,
     pub(crate) subjects: Subjects,
     pub(crate) stores: Stores,
-    inbound: Arc<Semaphore>,
+    inbound: Semaphore,
 }
 
 /// A request that did not come back with a response.
@@ -55,11 +53,12 @@ impl Nats {
         request: &Request,
         timeout: Duration,
     ) -> Result<Response, SendFailure> {
-        let asked = async_nats::Request::new()
-            .headers(frame::headers(request, request.timeout.and(Some(timeout))))
+        let headers = frame::headers(request, request.timeout.and(Some(timeout)));
+        let mut asked = async_nats::Request::new()
             .payload(request.payload.clone())
             .timeout(None);
-        let asked = self.client.send_request(subject, asked);
+        asked.headers = (!headers.is_empty()).then_some(headers);
+        let asked = pin!(self.client.send_request(subject, asked));
         match tokio::time::timeout(timeout, asked).await {
             Err(_) => Err(SendFailure::Late),
             Ok(Ok(message)) => Ok(frame::response(message)),
@@ -118,77 +117,8 @@ impl Nats {
         Ok(())
     }
 
-    /// Handles what comes to a subscription, until it or the node ends.
-    pub(crate) async fn serve(core: Weak<Core>, mut subscriber: Subscriber) {
-        while let Some(message) = subscriber.next().await {
-            let Some(core) = core.upgrade() else { return };
-            let Some(nats) = core.nats() else { return };
-            nats.receive(&core, message).await;
-        }
-    }
-
-    async fn receive(&self, core: &Arc<Core>, message: Message) {
-        let request = match self.subjects.request(&message) {
-            Ok(request) => request,
-            Err(error) => {
-                let rejection = Rejection::NotDecoded { error };
-                return self.reject(core, message.reply, rejection).await;
-            }
-        };
-        let Ok(permit) = Arc::clone(&self.inbound).try_acquire_owned() else {
-            return self
-                .reject(core, message.reply, Rejection::busy(None))
-                .await;
-        };
-        let mut handled = core.directory.handle(request);
-        // The first poll puts the message into the mailbox: so one sender's messages keep order.
-        let polled = futures_util::poll!(&mut handled);
-        if let std::task::Poll::Ready(response) = polled {
-            return self.respond(core, message.reply, response).await;
-        }
-        let (core, client) = (Arc::clone(core), self.client.clone());
-        tokio::spawn(async move {
-            let response = handled.await;
-            drop(permit);
-            respond(&core, &client, message.reply, response).await;
-        });
-    }
-
-    async fn reject(&self, core: &Core, reply: Option<Subject>, rejection: Rejection) {
-        let response = Response::rejected(rejection);
-        self.respond(core, reply, response).await;
-    }
-
-    fn respond<'a>(
-        &'a self,
-        core: &'a Core,
-        reply: Option<Subject>,
-        response: Response,
-    ) -> BoxFuture<'a, ()> {
-        Box::pin(respond(core, &self.client, reply, response))
-    }
-
     /// Returns the subject of a node for a request.
     pub(crate) fn subject_of(&self, node: &NodeId, request: &Request) -> Subject {
         self.subjects.of_node(node, request)
-    }
-}
-
-async fn respond(core: &Core, client: &Client, reply: Option<Subject>, response: Response) {
-    let Some(reply) = reply else {
-        if let Err(rejection) = &response.outcome {
-            core.meters.dead_letter(rejection.label());
-            tracing::debug!(target: "greenroom::cluster", %rejection, "dead letter");
-        }
-        return;
-    };
-    let bytes_max = core.message_bytes_max();
-    let (headers, payload) = frame::of_response(response, bytes_max);
-    let sent = match headers {
-        Some(headers) => client.publish_with_headers(reply, headers, payload).await,
-        None => client.publish(reply, payload).await,
-    };
-    if let Err(error) = sent {
-        tracing::debug!(target: "greenroom::cluster", %error, "a response was not sent");
     }
 }

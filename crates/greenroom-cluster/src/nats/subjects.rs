@@ -13,6 +13,7 @@
 //! given by node, group, message and kind.
 
 use async_nats::{Message, Subject};
+use smallvec::SmallVec;
 
 use super::frame;
 use crate::node::NodeId;
@@ -30,7 +31,7 @@ impl Subjects {
     }
 
     pub(crate) fn of_node(&self, node: &NodeId, request: &Request) -> Subject {
-        format!("{}.node.{node}.{}", self.prefix, address(request)).into()
+        subject(&[&self.prefix, ".node.", node.as_str(), "."], request)
     }
 
     pub(crate) fn all_of_node(&self, node: &NodeId) -> String {
@@ -38,7 +39,7 @@ impl Subjects {
     }
 
     pub(crate) fn of_group(&self, request: &Request) -> Subject {
-        format!("{}.{}", self.prefix, address(request)).into()
+        subject(&[&self.prefix, "."], request)
     }
 
     pub(crate) fn all_of_group(&self, group: &str, actor: &str) -> String {
@@ -46,7 +47,7 @@ impl Subjects {
     }
 
     pub(crate) fn durable(&self, request: &Request) -> Subject {
-        format!("{}.deliver.{}", self.prefix, address(request)).into()
+        subject(&[&self.prefix, ".deliver."], request)
     }
 
     pub(crate) fn all_durable(&self) -> String {
@@ -62,7 +63,7 @@ impl Subjects {
     }
 
     pub(crate) fn dead(&self, request: &Request) -> Subject {
-        format!("{}.dead.{}", self.prefix, address(request)).into()
+        subject(&[&self.prefix, ".dead."], request)
     }
 
     pub(crate) fn all_dead(&self) -> String {
@@ -94,8 +95,8 @@ impl Subjects {
         let (name, actor) = rest.split_once('.').ok_or_else(malformed)?;
         Ok(Request {
             target,
-            actor: actor.into(),
-            message: name.into(),
+            actor: actor.to_owned().into(),
+            message: name.to_owned().into(),
             timeout: frame::timeout(message)?,
             id: frame::id(message),
             payload: message.payload.clone(),
@@ -103,10 +104,13 @@ impl Subjects {
     }
 }
 
-fn address(request: &Request) -> String {
-    let (message, actor) = (&request.message, &request.actor);
-    match &request.target {
-        Target::Group(group) => format!("group.{group}.{message}.{actor}"),
-        Target::Entity(_) => format!("entity.{message}.{actor}"),
-    }
+/// Returns the subject of a request at a place.
+fn subject(place: &[&str], request: &Request) -> Subject {
+    let address = match &request.target {
+        Target::Group(group) => ["group.", group],
+        Target::Entity(_) => ["entity", ""],
+    };
+    let name = [".", &*request.message, ".", &*request.actor];
+    let parts: SmallVec<[&str; 10]> = place.iter().copied().chain(address).chain(name).collect();
+    parts.concat().into()
 }

@@ -1,14 +1,14 @@
 //! The nodes that this one knows of.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use greenroom_actor::Recipient;
 use parking_lot::{Mutex, RwLock};
 use smallvec::SmallVec;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
 use super::{NodeId, Record};
@@ -45,7 +45,7 @@ pub enum MemberChange {
 
 /// The live nodes of a cluster, as far as this one has heard.
 pub(crate) struct Table {
-    nodes: RwLock<HashMap<NodeId, Arc<Node>>>,
+    nodes: RwLock<BTreeMap<NodeId, Arc<Node>>>,
     changed: watch::Sender<u64>,
     watchers: Mutex<Vec<Watcher>>,
     asks_per_node_max: u32,
@@ -63,7 +63,9 @@ struct Load {
     /// Asks of this node that are under way there.
     pending: AtomicU32,
     /// The wait that it reported last for each of its groups, in milliseconds.
-    waits: Mutex<HashMap<String, u64>>,
+    waits: Mutex<BTreeMap<String, u64>>,
+    is_gone: AtomicBool,
+    gone: Notify,
 }
 
 struct Watcher {
@@ -79,6 +81,15 @@ pub(crate) struct MemberEvents<'a>(pub(crate) &'a str, pub(crate) &'static str);
 pub(crate) struct Pending(Arc<Load>);
 
 impl Pending {
+    /// Waits until the node is not there any more; for ever if this one has not heard of it.
+    pub(crate) async fn gone(&self) {
+        // Listened to before the look, or the end could go unnoticed.
+        let gone = self.0.gone.notified();
+        if !self.0.is_gone.load(Ordering::SeqCst) {
+            gone.await;
+        }
+    }
+
     /// Notes the wait that the node reported with its response.
     pub(crate) fn report(&self, group: &str, wait: Duration) {
         let wait = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
@@ -152,19 +163,14 @@ impl Table {
         let Some(node) = self.nodes.write().remove(id) else {
             return;
         };
+        node.load.is_gone.store(true, Ordering::SeqCst);
+        node.load.gone.notify_waiters();
         self.notify(id, &node.record, &Record::default(), change);
     }
 
     /// Returns `true` if the node is there.
     pub(crate) fn has(&self, id: &NodeId) -> bool {
         self.nodes.read().contains_key(id)
-    }
-
-    /// Waits until the node is not there any more.
-    pub(crate) async fn gone(&self, id: &NodeId) {
-        let mut changed = self.changed.subscribe();
-        // The sender is in `self`, so the wait cannot fail.
-        let _ = changed.wait_for(|_| !self.has(id)).await;
     }
 
     /// Returns changes of the table, for those who wait for one.
@@ -273,9 +279,7 @@ impl Table {
         let records = nodes
             .iter()
             .map(|(id, node)| (id.clone(), node.record.clone(), node.heard.elapsed()));
-        let mut records: Vec<_> = records.collect();
-        records.sort_unstable_by(|one, other| one.0.cmp(&other.0));
-        records
+        records.collect()
     }
 
     fn notify(&self, node: &NodeId, before: &Record, after: &Record, gone: MemberChange) {

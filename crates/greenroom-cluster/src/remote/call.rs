@@ -12,8 +12,8 @@ use crate::codec;
 use crate::deliver::Delivery;
 use crate::wire::Request;
 
-/// The default deadline of an ask.
-const TIMEOUT_DEFAULT: Duration = Duration::from_secs(5);
+/// The default deadline of an ask, also of one that another program sends without saying any.
+pub(crate) const TIMEOUT_DEFAULT: Duration = Duration::from_secs(5);
 /// The longest deadline.
 pub(crate) const TIMEOUT_MAX: Duration = Duration::from_hours(1);
 
@@ -67,11 +67,10 @@ where
     /// See [`RemoteError`].
     pub async fn ask(self) -> Result<A::Reply, RemoteError> {
         let (remote, timeout) = (self.remote, self.timeout);
-        let request = self.request(Some(timeout))?;
-        let message = request.message.clone();
-        let reply = remote.cluster.core().ask(request).await?;
+        let mut request = self.request(Some(timeout))?;
+        let reply = remote.cluster.core().ask(&mut request).await?;
         codec::decode(&reply).map_err(|error| RemoteError::Codec {
-            message: message.into(),
+            message: <A as RemoteMessage<M>>::NAME.to_owned(),
             reason: format!("the reply cannot be read: {error}"),
         })
     }

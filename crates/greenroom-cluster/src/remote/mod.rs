@@ -9,7 +9,7 @@ mod reference;
 
 pub use actor::{RemoteActor, RemoteMessage};
 pub use call::RemoteCall;
-pub(crate) use call::TIMEOUT_MAX;
+pub(crate) use call::{TIMEOUT_DEFAULT, TIMEOUT_MAX};
 pub use error::RemoteError;
 pub use handlers::Handlers;
 pub use no_fields::NoFields;

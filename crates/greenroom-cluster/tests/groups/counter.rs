@@ -23,8 +23,10 @@ impl Actor for Counter {
     }
 }
 
-/// The permits that [`Counter::wait`] waits for, of two tests that know nothing of each other.
-pub(crate) static GATES: [Semaphore; 2] = [Semaphore::const_new(0), Semaphore::const_new(0)];
+/// The permits that [`Counter::wait`] waits for, of tests that know nothing of each other.
+pub(crate) static GATES: [Semaphore; 3] = [const { Semaphore::const_new(0) }; 3];
+/// A permit for each [`Counter::wait`] that has begun.
+pub(crate) static BEGUN: [Semaphore; 3] = [const { Semaphore::const_new(0) }; 3];
 
 #[messages(remote = "counter.v1")]
 impl Counter {
@@ -44,6 +46,7 @@ impl Counter {
     /// Waits until the test lets it go on.
     #[message]
     pub(crate) async fn wait(&mut self, gate: usize) -> String {
+        BEGUN[gate].add_permits(1);
         GATES[gate].acquire().await.expect("it is open").forget();
         self.name.to_owned()
     }

@@ -5,4 +5,5 @@ mod counter;
 mod delivery;
 mod nodes;
 mod permissions;
+mod programs;
 mod tls;

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use greenroom_actor::{Actor, ActorSystem, Context, Handler, messages};
+use greenroom_cluster::serde::{Deserialize, Deserializer, Serialize, Serializer};
 use greenroom_cluster::{
     Cluster, ClusterSettings, ConnectError, MemberChange, MemberEvent, PublishSettings, Remote,
     RemoteError,
@@ -298,4 +299,47 @@ async fn what_is_wrong_with_a_connection_is_said() {
             .to_string()
             .starts_with("the prefix `a.b` cannot be used")
     );
+}
+
+/// A reply that cannot be encoded.
+#[derive(Debug)]
+struct Explosive;
+
+impl Serialize for Explosive {
+    fn serialize<S: Serializer>(&self, _: S) -> Result<S::Ok, S::Error> {
+        panic!("as it is wont to")
+    }
+}
+
+impl<'de> Deserialize<'de> for Explosive {
+    fn deserialize<D: Deserializer<'de>>(_: D) -> Result<Self, D::Error> {
+        Ok(Self)
+    }
+}
+
+struct Miner;
+
+impl Actor for Miner {}
+
+#[messages(remote = "miner.v1")]
+impl Miner {
+    #[message]
+    fn mine(&mut self, is_explosive: bool) -> Option<Explosive> {
+        is_explosive.then_some(Explosive)
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reply_whose_encoding_panics_is_an_error_and_others_are_served() {
+    let server = server();
+    let host = node(&server).await;
+    let system = ActorSystem::new().expect("a system");
+    let published = host.publish("miners", &system.spawn(|| Miner));
+    let _published = published.expect("it is new");
+    let cluster = node(&server).await;
+    cluster.member_known::<Miner>("miners").await;
+    let miners: Remote<Miner> = cluster.actor("miners").expect("a name");
+    let error = miners.mine(true).ask().await.expect_err("it panics");
+    assert!(matches!(error, RemoteError::Failed { .. }), "{error}");
+    assert!(miners.mine(false).ask().await.expect("a reply").is_none());
 }
