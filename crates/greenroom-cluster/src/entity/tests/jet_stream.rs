@@ -195,8 +195,8 @@ async fn of_many_saves_at_once_to_several_servers_one_succeeds() {
     for _ in 0..50 {
         let saves = (0..8_u8).map(|content| storage.save(&key, 5, version, vec![content].into()));
         let saves = futures_util::future::join_all(saves).await;
-        let saved: Vec<_> = saves.iter().filter_map(|save| save.as_ref().ok()).collect();
-        let [last] = saved[..] else {
+        let successes: Vec<_> = saves.iter().filter_map(|save| save.as_ref().ok()).collect();
+        let [last] = successes[..] else {
             panic!("{saves:?}")
         };
         version = *last;
