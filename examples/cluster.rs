@@ -28,16 +28,16 @@ impl Actor for Counter {}
 
 impl Entity for Counter {
     type State = u64;
+}
 
+#[messages(remote = "counter.v1")]
+impl Counter {
     fn new(activation: Activation<u64>) -> Self {
         Self {
             value: activation.state,
         }
     }
-}
 
-#[messages(remote = "counter.v1")]
-impl Counter {
     /// Adds one, and returns the value once it is saved.
     #[message]
     async fn count(&mut self) -> Result<u64, StateError> {
@@ -75,7 +75,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         None => Cluster::local(),
     };
     let system = ActorSystem::new()?;
-    let hosting = cluster.host::<Counter>(&system)?;
+    let hosting = cluster.host(&system, Counter::new)?;
     let app = Router::new()
         .route("/counters/{name}", post(count))
         .with_state(cluster.clone());

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use greenroom::actor::ActorSystem;
 use greenroom::bus::Bus;
 
+use crate::albums::HotAlbums;
 use crate::auth::Limits;
 use crate::cache::Cache;
 use crate::config::{RedisSettings, Settings};
@@ -27,6 +28,8 @@ pub struct App {
     pub store: Arc<dyn Store>,
     /// The cache of records that are read often.
     pub cache: Cache,
+    /// The albums in memory; `None` if another process could change one without telling.
+    pub albums: Option<HotAlbums>,
     /// The topics of all replicas.
     pub bus: Bus,
     /// The actors.
@@ -70,12 +73,15 @@ impl App {
             None => None,
         };
         let limits = Limits::new(&settings.limits);
+        let has_albums = settings.tells_of_albums();
+        let albums = has_albums.then(|| HotAlbums::new(&common.cluster));
         let pictures = &settings.pictures;
         let keeping = Turns::new(pictures.queue_max, pictures.queue_wait_max);
         Ok(Self {
             settings,
             store,
             cache,
+            albums,
             bus,
             system: common.system.clone(),
             feed,

@@ -1,6 +1,7 @@
 //! The social network of the thesis, built with Greenroom. The README beside this crate describes
 //! it.
 
+pub mod albums;
 pub mod api;
 pub mod app;
 pub mod auth;

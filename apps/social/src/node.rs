@@ -4,12 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use futures_util::future::join_all;
+use futures_util::future::{self, OptionFuture, join_all};
 use greenroom::actor::{ActorSystem, Dispatcher};
 use greenroom::bus::Bus;
-use greenroom::cluster::{Cluster, Publication};
+use greenroom::cluster::{Cluster, Hosting, Publication};
 
 use crate::App;
+use crate::albums;
 use crate::config::{Role, Settings};
 use crate::feed::Feed;
 use crate::files::{Files, Sweeper};
@@ -28,6 +29,8 @@ pub(crate) struct Node {
     common: Common,
     /// The groups that it is a member of, until it shuts down.
     memberships: Vec<Publication>,
+    /// The albums in its memory, until it shuts down.
+    albums: Option<Hosting>,
     /// There with the role `web`.
     app: Option<App>,
 }
@@ -59,10 +62,11 @@ impl Node {
         if !outbox {
             common.sweep()?;
         }
-        let mut app = None;
+        let (mut albums, mut app) = (None, None);
         if web || outbox {
             let records = Records::open(&common).await?;
             let outbox = common.outbox(&records, &mut memberships)?;
+            albums = common.albums(&records)?;
             app = web
                 .then(|| App::start(&common, records, workplace, outbox))
                 .transpose()?;
@@ -70,6 +74,7 @@ impl Node {
         Ok(Self {
             common,
             memberships,
+            albums,
             app,
         })
     }
@@ -79,11 +84,13 @@ impl Node {
         self.app.as_ref()
     }
 
-    /// Leaves the groups, then stops the actors, which finish what they have begun; what they have
-    /// not done stays in the outbox.
+    /// Leaves the groups and the albums, then stops the actors, which finish what they have begun;
+    /// what they have not done stays in the outbox.
     pub(crate) async fn shut_down(self) {
         let leaving = self.memberships.into_iter();
-        join_all(leaving.map(|membership| membership.leave(Duration::ZERO))).await;
+        let leaving = join_all(leaving.map(|membership| membership.leave(Duration::ZERO)));
+        let leaving_albums = self.albums.map(|albums| albums.leave(GOODBYE));
+        future::join(leaving, OptionFuture::from(leaving_albums)).await;
         let report = self.common.system.shutdown(SHUTDOWN).await;
         if !report.is_clean() {
             tracing::warn!(killed = report.killed, "actors did not end in time");
@@ -146,6 +153,15 @@ impl Common {
         let outbox = Outbox::start(system, store, &self.files, feed, settings)?;
         memberships.push(outbox::publish(&self.cluster, system, &outbox)?);
         Ok(outbox)
+    }
+
+    /// Takes albums into the memory of this process if it shows them, and hears of all changes.
+    fn albums(&self, records: &Records) -> anyhow::Result<Option<Hosting>> {
+        let settings = &self.settings;
+        if !settings.has(Role::Web) || !settings.tells_of_albums() {
+            return Ok(None);
+        }
+        albums::host(&self.cluster, &self.system, &records.store).map(Some)
     }
 
     /// Has the files of unfinished uploads deleted here: the janitor of another process does not

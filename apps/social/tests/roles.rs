@@ -1,10 +1,12 @@
-//! A network whose processes have different roles, with a real NATS server: pages here, pictures in
-//! processes of their own, which are killed.
+//! A network of several processes, with a real NATS server: pages here, pictures in processes of
+//! their own, which are killed; two processes with pages of albums that are in the memory of one.
 
 mod kit;
 mod roles {
+    pub(crate) mod albums;
     pub(crate) mod network;
     pub(crate) mod process;
+    pub(crate) mod webs;
 }
 
 use std::process::Command;

@@ -9,7 +9,7 @@ use tokio::time::{Instant, interval, sleep, timeout};
 
 use crate::core::Core;
 use crate::directory::PublishError;
-use crate::entity::{Entity, HostError, HostSettings, Hosting};
+use crate::entity::{Activation, Entity, HostError, HostSettings, Hosting};
 use crate::group::{Publication, PublishSettings};
 use crate::names::{EntityId, NameError, check_kind, check_token};
 use crate::nats::{ConnectError, Nats};
@@ -117,7 +117,7 @@ impl Cluster {
     }
 
     /// Hosts the entities of a kind at this node, with the default settings: those that messages
-    /// come for, and that are active nowhere else.
+    /// come for, and that are active nowhere else. `make` creates the actor of an activation.
     ///
     /// # Errors
     ///
@@ -126,11 +126,16 @@ impl Cluster {
     /// # Panics
     ///
     /// Outside of a tokio runtime.
-    pub fn host<E: Entity>(&self, system: &ActorSystem) -> Result<Hosting, HostError> {
-        self.host_with::<E>(system, HostSettings::default())
+    pub fn host<E: Entity>(
+        &self,
+        system: &ActorSystem,
+        make: impl Fn(Activation<E::State>) -> E + Send + Sync + 'static,
+    ) -> Result<Hosting, HostError> {
+        self.host_with(system, HostSettings::default(), make)
     }
 
-    /// Hosts the entities of a kind at this node. Their actors are spawned in this system.
+    /// Hosts the entities of a kind at this node. Their actors are spawned in this system, as
+    /// `make` creates them: it may hand them whatever they need, such as a database.
     ///
     /// # Errors
     ///
@@ -143,8 +148,9 @@ impl Cluster {
         &self,
         system: &ActorSystem,
         settings: HostSettings,
+        make: impl Fn(Activation<E::State>) -> E + Send + Sync + 'static,
     ) -> Result<Hosting, HostError> {
-        Hosting::new::<E>(self.core(), system, settings)
+        Hosting::new::<E>(self.core(), system, settings, Arc::new(make))
     }
 
     /// Returns a reference to an entity, active or not.

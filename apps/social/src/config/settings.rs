@@ -130,6 +130,13 @@ impl Settings {
         Ok(())
     }
 
+    /// Returns `true` if every process that changes albums can tell the others: there is no other
+    /// one, or they have a cluster.
+    #[must_use]
+    pub fn tells_of_albums(&self) -> bool {
+        self.nats.is_some() || matches!(self.store, StoreSettings::Sqlite(_))
+    }
+
     /// Returns the address that links in mails and notifications begin with.
     ///
     /// # Panics

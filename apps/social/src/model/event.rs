@@ -111,6 +111,12 @@ pub mod topic {
         format!("/picture/{picture}/comments")
     }
 
+    /// Returns the topics of a picture whose totals pages show.
+    #[must_use]
+    pub fn counted(picture: Id) -> [String; 2] {
+        [likes(picture), comments(picture)]
+    }
+
     /// The bounds between which the names of all bells lie.
     pub const BELLS: [&str; 2] = ["/user/", "/user0"];
 

@@ -6,7 +6,7 @@ use sha2::{Digest, Sha256};
 use utoipa::ToSchema;
 
 use crate::model::{Head, Id, Picture, topic};
-use crate::store::PicturesOf;
+use crate::store::{Listed, PicturesOf};
 use crate::{App, Failure};
 
 /// The most pictures or comments of a page.
@@ -64,41 +64,22 @@ pub async fn timeline(
     limit: u32,
 ) -> Result<Page, Failure> {
     let limit = limit.clamp(1, PAGE_MAX);
-    let of = PicturesOf::Everybody;
-    match before {
-        Some(_) => listed(app, viewer, of, before, limit).await,
-        None => page(app, viewer, newest(app).await?, limit, true).await,
+    if before.is_some() {
+        return listed(app, viewer, PicturesOf::Everybody, before, limit).await;
     }
-}
-
-/// Pictures, and the position in the topic that they show. They are cached together: a list from
-/// the cache beside a position from the storage could lack a picture that the feed would not
-/// deliver either.
-#[derive(Clone, Deserialize, Serialize)]
-struct Listed {
-    seq: u64,
-    pictures: Vec<Picture>,
+    let (listed, next) = newest(app).await?.cut(limit);
+    let counts = heads(app, &listed.topics()).await?;
+    page(app, viewer, listed, next, &counts).await
 }
 
 async fn newest(app: &App) -> Result<Listed, Failure> {
-    let load = list(app, PicturesOf::Everybody, None, TIMELINE_KEPT);
+    let load = async {
+        let of = PicturesOf::Everybody;
+        Ok(Listed::read(&*app.store, of, None, TIMELINE_KEPT).await?)
+    };
     app.cache
         .get_or_load(TIMELINE_KEY, TIMELINE_TTL, load)
         .await
-}
-
-async fn list(
-    app: &App,
-    of: PicturesOf,
-    before: Option<Id>,
-    limit: u32,
-) -> Result<Listed, Failure> {
-    // Read before the pictures: one that comes in between is in both, and not in neither.
-    let heads = read_heads(app, &[topic::TIMELINE.to_owned()]).await?;
-    Ok(Listed {
-        seq: heads.get(topic::TIMELINE).map_or(0, |head| head.seq),
-        pictures: app.store.pictures(of, before, limit).await?,
-    })
 }
 
 /// Returns a page of an album's pictures.
@@ -112,7 +93,16 @@ pub async fn of_album(
     before: Option<Id>,
     limit: u32,
 ) -> Result<Page, Failure> {
-    listed(app, viewer, PicturesOf::Album(album), before, limit).await
+    let limit = limit.clamp(1, PAGE_MAX);
+    let shown = match (&app.albums, before) {
+        (Some(albums), None) => albums.show(album, limit).await?,
+        _ => None,
+    };
+    let Some(shown) = shown else {
+        return listed(app, viewer, PicturesOf::Album(album), before, limit).await;
+    };
+    let (listed, next) = shown.listed.cut(limit);
+    page(app, viewer, listed, next, &shown.heads).await
 }
 
 /// Returns a page of a user's pictures.
@@ -137,8 +127,10 @@ async fn listed(
     limit: u32,
 ) -> Result<Page, Failure> {
     let limit = limit.clamp(1, PAGE_MAX);
-    let listed = list(app, of, before, limit + 1).await?;
-    page(app, viewer, listed, limit, false).await
+    let listed = Listed::read(&*app.store, of, before, limit + 1).await?;
+    let (listed, next) = listed.cut(limit);
+    let counts = read_heads(app, &listed.topics()).await?;
+    page(app, viewer, listed, next, &counts).await
 }
 
 /// Returns one picture with its counts.
@@ -146,45 +138,26 @@ async fn listed(
 /// # Errors
 /// Those of the storage.
 pub async fn one(app: &App, viewer: Option<Id>, picture: Picture) -> Result<PictureView, Failure> {
-    let counts = read_heads(app, &topics(std::slice::from_ref(&picture))).await?;
+    let counts = read_heads(app, &topic::counted(picture.id)).await?;
     let liked = liked(app, viewer, std::slice::from_ref(&picture)).await?;
     Ok(view(picture, &counts, &liked))
 }
 
-/// Makes a page. One picture more than `limit` means that there is a next page.
 async fn page(
     app: &App,
     viewer: Option<Id>,
     listed: Listed,
-    limit: u32,
-    is_hot: bool,
+    next: Option<Id>,
+    counts: &HashMap<String, Head>,
 ) -> Result<Page, Failure> {
-    let limit = limit as usize;
-    let Listed { seq, mut pictures } = listed;
-    let has_more = pictures.len() > limit;
-    pictures.truncate(limit);
-    let next = pictures
-        .last()
-        .filter(|_| has_more)
-        .map(|picture| picture.id);
-    let topics = topics(&pictures);
-    let counts = if is_hot {
-        heads(app, &topics).await?
-    } else {
-        read_heads(app, &topics).await?
-    };
+    let Listed { seq, pictures } = listed;
     let liked = liked(app, viewer, &pictures).await?;
-    let view = |picture| view(picture, &counts, &liked);
+    let view = |picture| view(picture, counts, &liked);
     Ok(Page {
         pictures: pictures.into_iter().map(view).collect(),
         next,
         timeline_seq: seq,
     })
-}
-
-fn topics(pictures: &[Picture]) -> Vec<String> {
-    let both = |picture: &Picture| [topic::likes(picture.id), topic::comments(picture.id)];
-    pictures.iter().flat_map(both).collect()
 }
 
 /// Returns the ends of topics, from the cache if possible. The cache's key is the list of topics,

@@ -1,5 +1,6 @@
 use std::time::Duration;
 
+use futures_util::future::{OptionFuture, join};
 use url::Url;
 
 use super::pages::TIMELINE_KEY;
@@ -38,7 +39,7 @@ pub async fn delete_picture(app: &App, user: Id, id: Id) -> Result<(), Failure> 
         return Err(Failure::Forbidden("only its owner may delete a picture"));
     }
     let events = app.store.delete_picture(id).await?;
-    forget(app, id).await;
+    forget(app, picture.album, Some(id)).await;
     publish(app, &events.ok_or(Failure::NotFound("picture"))?).await;
     wake(app, &[TaskKind::Remove]);
     Ok(())
@@ -58,14 +59,16 @@ pub async fn describe_picture(app: &App, user: Id, id: Id, alt: &str) -> Result<
         return Err(Failure::Forbidden("only its owner may describe a picture"));
     }
     let described = app.store.set_alt(id, &check_alt(alt)?).await?;
-    forget(app, id).await;
+    forget(app, picture.album, Some(id)).await;
     described.ok_or(Failure::NotFound("picture"))
 }
 
-/// Removes a changed picture from the cache.
-async fn forget(app: &App, id: Id) {
-    let keys = [picture_key(id), TIMELINE_KEY.to_owned()];
-    app.cache.invalidate(&keys).await;
+/// Has all processes read an album's pictures anew, and the record of the changed one.
+pub(super) async fn forget(app: &App, album: Id, picture: Option<Id>) {
+    let key = picture.map(picture_key);
+    let keys: Vec<String> = key.into_iter().chain([TIMELINE_KEY.to_owned()]).collect();
+    let albums = app.albums.as_ref().map(|albums| albums.forget(album));
+    join(app.cache.invalidate(&keys), OptionFuture::from(albums)).await;
 }
 
 /// Shares a picture with the third party; returns its address there.

@@ -4,8 +4,8 @@ use tempfile::TempPath;
 use tokio::sync::OwnedMutexGuard;
 
 use super::albums::album_to_fill;
-use super::pages::{PictureView, TIMELINE_KEY};
-use super::pictures::check_alt;
+use super::pages::PictureView;
+use super::pictures::{check_alt, forget};
 use super::storage::storage;
 use super::{now, publish, wake};
 use crate::images::{Images, Processed, Resized, Resizers, Workplace, io_failure};
@@ -62,10 +62,10 @@ pub async fn upload(
     };
     let kept = keep_all(app, &prepared, &uploads).await;
     drop(turn);
-    app.cache.invalidate(&[TIMELINE_KEY.to_owned()]).await;
     if kept.is_err() {
         take_back(app, &prepared).await;
     }
+    forget(app, album.id, None).await;
     kept?;
     let view = |one: Prepared| PictureView {
         picture: one.picture,

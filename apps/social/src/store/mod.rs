@@ -7,6 +7,7 @@
 //! Timestamps are kept to the millisecond at least. An event is returned as it is stored.
 
 mod error;
+mod listed;
 pub mod mongo;
 pub mod sqlite;
 
@@ -25,6 +26,7 @@ use crate::model::{
     PushSubscription, Session, StorageUsed, Task, TaskKind, Ticket, User, UserChange, topic,
 };
 pub use error::{Result, StoreError};
+pub(crate) use listed::Listed;
 
 /// Opens the storage that the settings name.
 ///

@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use super::Entity;
-use super::host::{Host, HostParts, HostSettings, HostStatus};
+use super::host::{Host, HostParts, HostSettings, HostStatus, Make};
 use super::kv::Bucket;
 use super::lease::{JetStreamLeases, Leases};
 use super::storage::{JetStreamStorage, Storage};
@@ -75,10 +75,11 @@ impl Hosting {
         core: &Arc<Core>,
         system: &ActorSystem,
         settings: HostSettings,
+        make: Make<E>,
     ) -> Result<Self, HostError> {
         check_kind(E::NAME).map_err(PublishError::from)?;
         let durable_max = settings.durable_in_flight_max;
-        let (host, tasks) = Host::<E>::start(system, settings, parts(core))?;
+        let (host, tasks) = Host::start(system, settings, make, parts(core))?;
         let added = core.directory.add_host(E::NAME, Arc::clone(&host) as _);
         if let Err(error) = added {
             host.stop();

@@ -31,15 +31,15 @@ use crate::remote::RemoteActor;
 ///
 /// impl Entity for Album {
 ///     type State = Vec<String>; // whatever serde can write; `()` for none
-///
-///     fn new(activation: Activation<Vec<String>>) -> Self {
-///         let pictures = activation.state;
-///         Self { pictures }
-///     }
 /// }
 ///
 /// #[messages(remote = "album.v1")]
 /// impl Album {
+///     fn new(activation: Activation<Vec<String>>) -> Self {
+///         let pictures = activation.state;
+///         Self { pictures }
+///     }
+///
 ///     #[message]
 ///     async fn add(&mut self, picture: String) -> Result<usize, StateError> {
 ///         self.pictures.update(|pictures| pictures.push(picture)).await?;
@@ -51,7 +51,7 @@ use crate::remote::RemoteActor;
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let cluster = Cluster::local();
 /// let system = ActorSystem::new()?;
-/// let hosting = cluster.host::<Album>(&system)?; // on any number of nodes
+/// let hosting = cluster.host(&system, Album::new)?; // on any number of nodes
 ///
 /// let album = cluster.entity::<Album>("42")?; // on any node
 /// assert_eq!(album.add("a.jpg".into()).ask().await??, 1);
@@ -64,9 +64,6 @@ pub trait Entity: RemoteActor {
     /// The state that is kept in the [`Storage`](super::Storage), `()` for none. An entity that was
     /// never saved begins with the default.
     type State: Serialize + DeserializeOwned + Default + Send + 'static;
-
-    /// Creates the actor of an activation.
-    fn new(activation: Activation<Self::State>) -> Self;
 }
 
 /// The beginning of an entity's activation.

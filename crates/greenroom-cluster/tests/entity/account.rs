@@ -21,17 +21,17 @@ impl Actor for Account {}
 
 impl Entity for Account {
     type State = Vec<u64>;
+}
 
-    fn new(activation: Activation<Vec<u64>>) -> Self {
+#[messages(remote = "account.v1")]
+impl Account {
+    pub(crate) fn new(activation: Activation<Vec<u64>>) -> Self {
         Self {
             amounts: activation.state,
             fence: activation.fence,
         }
     }
-}
 
-#[messages(remote = "account.v1")]
-impl Account {
     /// Adds an amount.
     #[message]
     pub(crate) async fn add(&mut self, amount: u64) -> Result<(), StateError> {
@@ -64,10 +64,6 @@ impl Actor for NewAccount {}
 
 impl Entity for NewAccount {
     type State = Vec<u64>;
-
-    fn new(_: Activation<Vec<u64>>) -> Self {
-        Self
-    }
 }
 
 #[messages(remote = "account.v2")]
@@ -108,7 +104,7 @@ pub(crate) async fn host(url: &str, lease: Duration) -> Host {
 pub(crate) fn host_at(cluster: &Cluster) -> (Hosting, ActorSystem) {
     let system = ActorSystem::new().expect("a system");
     let settings = HostSettings::default();
-    let hosting = cluster.host_with::<Account>(&system, settings);
+    let hosting = cluster.host_with(&system, settings, Account::new);
     (hosting.expect("it is new"), system)
 }
 

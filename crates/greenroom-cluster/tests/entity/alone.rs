@@ -95,9 +95,9 @@ async fn errors_say_what_is_wrong() {
     let taken = |hosted: Result<_, HostError>| {
         matches!(hosted, Err(HostError::Publish(PublishError::Taken { .. })))
     };
-    assert!(taken(cluster.host::<Account>(&system)));
+    assert!(taken(cluster.host(&system, Account::new)));
     assert!(
-        taken(cluster.host::<NewAccount>(&system)),
+        taken(cluster.host(&system, |_| NewAccount)),
         "another version of the kind"
     );
 }

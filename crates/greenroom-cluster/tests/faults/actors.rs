@@ -41,18 +41,18 @@ impl Actor for Journal {}
 
 impl Entity for Journal {
     type State = Entries;
+}
 
-    fn new(activation: Activation<Entries>) -> Self {
+#[messages(remote = "journal.v1")]
+impl Journal {
+    pub(crate) fn new(activation: Activation<Entries>) -> Self {
         Self {
             entity: activation.id.as_str().parse().expect("a number"),
             fence: activation.fence,
             state: activation.state,
         }
     }
-}
 
-#[messages(remote = "journal.v1")]
-impl Journal {
     /// Appends, and returns the place of the entry. For asks.
     #[message]
     pub(crate) async fn append(&mut self, op: u64) -> Result<u64, StateError> {

@@ -99,7 +99,7 @@ async fn host(node: &Node) {
         .handling_timeout(Duration::from_secs(10))
         .activation_timeout(Duration::from_secs(5));
     let _hosting = cluster
-        .host_with::<Journal>(&system, settings)
+        .host_with(&system, settings, Journal::new)
         .expect("it is new");
     std::future::pending::<()>().await;
 }

@@ -85,7 +85,7 @@ async fn entities_are_counted_in_the_metrics() {
     within(async {
         let cluster = greenroom::cluster::Cluster::local();
         let system = greenroom::actor::ActorSystem::new().unwrap();
-        let hosting = cluster.host::<Basket>(&system).unwrap();
+        let hosting = cluster.host(&system, |_| Basket).unwrap();
         let builder = Server::builder().listen(any_port()).admin(any_port());
         let mut server = builder.cluster(&cluster).bind().unwrap();
         server.serve_admin();
@@ -118,10 +118,6 @@ impl greenroom::actor::Actor for Basket {}
 #[cfg(feature = "cluster")]
 impl greenroom::cluster::Entity for Basket {
     type State = ();
-
-    fn new(_: greenroom::cluster::Activation<()>) -> Self {
-        Self
-    }
 }
 
 #[cfg(feature = "cluster")]

@@ -1,4 +1,4 @@
-use std::marker::PhantomData;
+use std::sync::Arc;
 
 use greenroom_actor::{
     Actor, ActorRef, ActorSystem, Context, Directive, Handler, Limits, SpawnError, Supervision,
@@ -12,10 +12,13 @@ use crate::remote::RemoteActor;
 
 /// The parent of the entities of a host. An entity that fails ends: the next message activates it,
 /// of what is stored.
-pub(super) struct Guardian<E> {
+pub(super) struct Guardian<E: Entity> {
     dispatcher: Option<String>,
-    kind: PhantomData<fn(E)>,
+    make: Make<E>,
 }
+
+/// Creates the actor of an activation.
+pub(crate) type Make<E> = Arc<dyn Fn(Activation<<E as Entity>::State>) -> E + Send + Sync>;
 
 /// A request for the actor of an activation.
 pub(super) struct Spawn<E: Entity>(pub(super) Activation<E::State>);
@@ -24,12 +27,13 @@ impl<E: Entity> Guardian<E> {
     pub(super) fn spawn(
         system: &ActorSystem,
         settings: &HostSettings,
+        make: Make<E>,
     ) -> Result<ActorRef<Self>, SpawnError> {
         let dispatcher = settings.dispatcher.clone();
         let children_max = settings.active_max.saturating_add(settings.activating_max);
         let guardian = system.build(move || Self {
             dispatcher: dispatcher.clone(),
-            kind: PhantomData,
+            make: Arc::clone(&make),
         });
         let kind = kind_of(<E as RemoteActor>::NAME);
         guardian
@@ -54,9 +58,10 @@ impl<E: Entity> Handler<Spawn<E>> for Guardian<E> {
 
     fn handle(&mut self, Spawn(activation): Spawn<E>, context: &mut Context<Self>) -> Self::Reply {
         let activation = Mutex::new(Some(Box::new(activation)));
+        let make = Arc::clone(&self.make);
         let entity = context.build(move || {
             let activation = activation.lock().take();
-            E::new(*activation.expect("an entity is not restarted, by its supervision"))
+            make(*activation.expect("an entity is not restarted, by its supervision"))
         });
         match &self.dispatcher {
             Some(dispatcher) => entity.dispatcher(dispatcher.clone()).spawn(),

@@ -9,6 +9,7 @@ mod status;
 mod table;
 mod tasks;
 
+pub(crate) use guardian::Make;
 pub use settings::HostSettings;
 pub use status::HostStatus;
 
@@ -82,6 +83,7 @@ impl<E: Entity> Host<E> {
     pub(crate) fn start(
         system: &ActorSystem,
         settings: HostSettings,
+        make: Make<E>,
         parts: HostParts,
     ) -> Result<(Arc<Self>, JoinSet<()>), SpawnError> {
         let keeper = Keeper {
@@ -92,7 +94,7 @@ impl<E: Entity> Host<E> {
         };
         let host = Arc::new(Self {
             handlers: Handlers::of_actor(),
-            guardian: Guardian::spawn(system, &settings)?,
+            guardian: Guardian::spawn(system, &settings, make)?,
             leases: parts.leases,
             keeper: Arc::new(keeper),
             table: Mutex::new(Table::new()),

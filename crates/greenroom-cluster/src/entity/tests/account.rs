@@ -49,7 +49,9 @@ impl Actor for Account {}
 
 impl Entity for Account {
     type State = Amounts;
+}
 
+impl Account {
     fn new(activation: Activation<Amounts>) -> Self {
         Self {
             state: activation.state,
@@ -194,7 +196,8 @@ impl Node {
             lease: LEASE,
             repeated_within: Duration::from_mins(4),
         };
-        let (host, tasks) = Host::start(&system, settings, parts).expect("it is spawned");
+        let started = Host::start(&system, settings, Arc::new(Account::new), parts);
+        let (host, tasks) = started.expect("it is spawned");
         Self {
             host,
             held_until,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::Parser;
 use greenroom_actor::{Actor, ActorSystem, messages};
-use greenroom_cluster::{Activation, Cluster, ClusterSettings, Entity, HostSettings, Remote};
+use greenroom_cluster::{Cluster, ClusterSettings, Entity, HostSettings, Remote};
 use lab_cluster::{DEADLINE, Peer, Questions, TEXT};
 
 /// Has an actor and entities, or asks them.
@@ -35,10 +35,6 @@ impl Actor for Answerer {}
 
 impl Entity for Answerer {
     type State = ();
-
-    fn new(_: Activation<()>) -> Self {
-        Self::default()
-    }
 }
 
 #[messages(remote = "answerer.v1")]
@@ -80,7 +76,7 @@ async fn main() -> anyhow::Result<()> {
                 .active_max(active_max)
                 // Those that were asked first are active to the end.
                 .passivate_after(Duration::from_hours(1));
-            let _hosting = cluster.host_with::<Answerer>(&system, settings)?;
+            let _hosting = cluster.host_with(&system, settings, |_| Answerer::default())?;
             std::future::pending().await
         }
         Role::Client { url, questions } => {
