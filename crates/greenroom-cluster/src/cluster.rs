@@ -13,7 +13,7 @@ use crate::entity::{Activation, Entity, HostError, HostSettings, Hosting};
 use crate::group::{Publication, PublishSettings};
 use crate::names::{EntityId, NameError, check_kind, check_token};
 use crate::nats::{ConnectError, Nats};
-use crate::node::{MemberEvent, MemberEvents, NodeId, follow};
+use crate::node::{MemberEvent, MemberEvents, NodeId, Watcher};
 use crate::remote::{Remote, RemoteActor};
 use crate::settings::{ClusterSettings, Limits};
 use crate::status::{ClusterStatus, DurableStatus};
@@ -240,8 +240,14 @@ async fn join(core: &Arc<Core>, tasks: &mut JoinSet<()>) -> Result<(), ConnectEr
     let (bucket, membership) = (nats.stores.nodes.clone(), Arc::clone(&core.membership));
     let written = membership.write(&bucket, &core.record()).await;
     written.map_err(|error| ConnectError::Join(error.to_string()))?;
-    let (table, lease) = (Arc::clone(&core.table), core.limits.lease);
-    tasks.spawn(follow(bucket.clone(), table, lease));
+    let watcher = Watcher {
+        client: nats.client.clone(),
+        bucket: bucket.clone(),
+        table: Arc::clone(&core.table),
+        me: core.me().clone(),
+        lease: core.limits.lease,
+    };
+    tasks.spawn(watcher.follow());
     let (weak, announced) = (Arc::downgrade(core), core.announced.clone());
     let name = core.limits.node_name.clone();
     tasks.spawn(membership.keep(

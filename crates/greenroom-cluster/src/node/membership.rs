@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use async_nats::Client;
 use async_nats::jetstream::kv::{Entry, Operation, Store, Watch};
 use backon::{BackoffBuilder, ExponentialBuilder};
 use bytes::Bytes;
@@ -15,6 +16,9 @@ use super::{NodeId, Record, Table};
 
 /// A node writes its record this many times within the lease.
 const RENEWALS_IN_LEASE: u32 = 3;
+/// A node that has not heard of itself for so many leases connects anew. The servers elect a leader
+/// within less, with the default lease.
+const DEAF_LEASES: u32 = 3;
 /// Changes of the record are written at most this often.
 const CHANGES_EVERY: Duration = Duration::from_millis(20);
 
@@ -105,43 +109,86 @@ pub(crate) enum WriteError {
     Record(#[from] serde_json::Error),
 }
 
-/// Follows the bucket of nodes, for ever.
-pub(crate) async fn follow(bucket: Store, table: Arc<Table>, lease: Duration) {
-    let backoff = ExponentialBuilder::default()
-        .with_min_delay(Duration::from_millis(100))
-        .with_max_delay(Duration::from_secs(2))
-        .with_jitter()
-        .without_max_times();
-    let grace = lease / RENEWALS_IN_LEASE;
-    let mut pauses = backoff.build();
-    loop {
-        match bucket.watch_with_history(">").await {
-            Ok(entries) => {
-                pauses = backoff.build();
-                read(entries, &table, lease + grace, grace).await;
-            }
-            Err(error) => tracing::info!(target: TARGET, %error, "nodes cannot be watched"),
-        }
-        table.expire(lease + grace);
-        sleep(pauses.next().unwrap_or(Duration::from_secs(2))).await;
-    }
+/// The look at the bucket of nodes, and so at all that this node knows of the others.
+pub(crate) struct Watcher {
+    pub(crate) client: Client,
+    pub(crate) bucket: Store,
+    pub(crate) table: Arc<Table>,
+    pub(crate) me: NodeId,
+    pub(crate) lease: Duration,
 }
 
-/// Reads the records until the watch is lost.
-async fn read(mut entries: Watch, table: &Table, silence_max: Duration, every: Duration) {
-    let mut sweep = tokio::time::interval(every);
-    loop {
-        tokio::select! {
-            entry = entries.next() => match entry {
-                Some(Ok(entry)) => note(table, &entry),
-                Some(Err(error)) => {
-                    tracing::info!(target: TARGET, %error, "the watch of nodes was lost");
-                    return;
+impl Watcher {
+    /// Follows the bucket, for ever.
+    ///
+    /// A node's own record is among those that come. One that does not hear of itself for some
+    /// leases takes another connection: its server may have been cut off or paused, and respond
+    /// to it without getting anything from the others any more.
+    pub(crate) async fn follow(self) {
+        let backoff = ExponentialBuilder::default()
+            .with_min_delay(Duration::from_millis(100))
+            .with_max_delay(Duration::from_secs(2))
+            .with_jitter()
+            .without_max_times();
+        let mut pauses = backoff.build();
+        let mut heard = Instant::now();
+        loop {
+            match self.bucket.watch_with_history(">").await {
+                Ok(entries) => {
+                    pauses = backoff.build();
+                    self.read(entries, &mut heard).await;
                 }
-                None => return,
-            },
-            _ = sweep.tick() => table.expire(silence_max),
+                Err(error) => tracing::info!(target: TARGET, %error, "nodes cannot be watched"),
+            }
+            self.expire();
+            if self.is_deaf(heard) {
+                tracing::warn!(target: TARGET, "nothing is heard of this node: it connects anew");
+                // It fails only if the client has ended.
+                let _ = self.client.force_reconnect().await;
+                heard = Instant::now();
+            }
+            sleep(pauses.next().unwrap_or(Duration::from_secs(2))).await;
         }
+    }
+
+    /// Reads the records until the watch is lost, or this node's own is missing.
+    async fn read(&self, mut entries: Watch, heard: &mut Instant) {
+        let mut sweep = tokio::time::interval(self.grace());
+        loop {
+            tokio::select! {
+                entry = entries.next() => match entry {
+                    Some(Ok(entry)) => {
+                        if entry.key == self.me.as_str() {
+                            *heard = Instant::now();
+                        }
+                        note(&self.table, &entry);
+                    }
+                    Some(Err(error)) => {
+                        tracing::info!(target: TARGET, %error, "the watch of nodes was lost");
+                        return;
+                    }
+                    None => return,
+                },
+                _ = sweep.tick() => {
+                    self.expire();
+                    if self.is_deaf(*heard) {
+                        return;
+                    }
+                }
+            }
+        }
+    }
+
+    fn expire(&self) {
+        self.table.expire(self.lease + self.grace());
+    }
+
+    fn grace(&self) -> Duration {
+        self.lease / RENEWALS_IN_LEASE
+    }
+
+    fn is_deaf(&self, heard: Instant) -> bool {
+        heard.elapsed() > self.lease * DEAF_LEASES
     }
 }
 
@@ -160,3 +207,6 @@ fn note(table: &Table, entry: &Entry) {
 }
 
 const TARGET: &str = "greenroom::cluster";
+
+#[cfg(test)]
+mod tests;

@@ -7,8 +7,10 @@ use greenroom_cluster::{ClusterStatus, HostStatus};
 use super::text::Text;
 use crate::status::Shown;
 
+type Count = fn(&HostStatus) -> u64;
+
 /// Metrics of a kind of entities.
-const OF_HOSTS: [(&str, fn(&HostStatus) -> u64); 6] = [
+const OF_HOSTS: [(&str, Count); 6] = [
     ("greenroom_cluster_entities", |host| host.entities as u64),
     ("greenroom_cluster_entity_messages", |host| {
         host.in_flight as u64
@@ -33,7 +35,7 @@ pub(super) fn add(text: &mut Text) {
     if !clusters.is_empty() {
         let clusters: Vec<_> = clusters.into_values().collect();
         add_clusters(&clusters, text);
-        add_hosts(clusters.iter().flat_map(|cluster| &cluster.hosts), text);
+        add_hosts(&clusters, text);
     }
 }
 
@@ -57,10 +59,10 @@ fn add_clusters(clusters: &[ClusterStatus], text: &mut Text) {
     }
 }
 
-fn add_hosts<'a>(hosts: impl Iterator<Item = &'a HostStatus> + Clone, text: &mut Text) {
+fn add_hosts(clusters: &[ClusterStatus], text: &mut Text) {
     for (name, count) in OF_HOSTS {
         let mut by_kind = BTreeMap::<_, u64>::new();
-        for host in hosts.clone() {
+        for host in clusters.iter().flat_map(|cluster| &cluster.hosts) {
             *by_kind.entry(host.kind).or_default() += count(host);
         }
         text.begin(name);
