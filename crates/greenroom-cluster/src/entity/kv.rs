@@ -79,7 +79,8 @@ impl Bucket {
     /// Several servers before 2.11 compare the revision when they get the write, with what they
     /// have stored by then: of two writes that come before either is stored, both are taken. What
     /// they compare when they store is the id of a message. So each that replaces the same record
-    /// has the same id: the number of that record. The first one, number 0, is compared late anyway.
+    /// has the same id: the number of that record. The first record of a key is compared late
+    /// anyway.
     pub(super) async fn replace(
         &self,
         key: &str,
