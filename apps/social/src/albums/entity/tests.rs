@@ -1,5 +1,8 @@
+use std::sync::mpsc;
+
 use jiff::Timestamp;
 use tempfile::TempDir;
+use tokio::task::spawn_blocking;
 use tokio::time::{advance, pause};
 
 use super::*;
@@ -10,6 +13,8 @@ use crate::model::{Album, Author, Effects, Media, NewEvent, Picture, topic};
 struct World {
     store: Arc<dyn Store>,
     album: Album,
+    /// Ends the task that keeps time from moving on by itself while the storage reads.
+    _still: mpsc::Sender<()>,
     _directory: TempDir,
 }
 
@@ -28,10 +33,13 @@ impl World {
             title: "Ducks".to_owned(),
             created_at: Timestamp::now(),
         };
+        let (still, until) = mpsc::channel();
+        spawn_blocking(move || until.recv());
         store.insert_album(&album).await.expect("stored");
         let world = Self {
             store,
             album,
+            _still: still,
             _directory: directory,
         };
         for _ in 0..pictures {
