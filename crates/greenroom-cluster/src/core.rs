@@ -24,7 +24,7 @@ use crate::settings::Limits;
 use crate::status::DurableStatus;
 use crate::wire::{Request, Response, Target};
 
-/// The members of a group that one request tries.
+/// The members of a group that may reject one request, until its sender is told.
 const TRIES_MAX: usize = 3;
 /// The part of the encoded size that headers may have.
 const HEADERS_BYTES_MAX: usize = 2_048;
@@ -123,11 +123,12 @@ impl Core {
         reply.inspect_err(|error| self.meters.failed(error.label()))
     }
 
-    /// Asks one member after the other, as long as each surely did not handle the request.
+    /// Asks one member after the other, as long as each surely did not handle the request. Nodes
+    /// that died do not count among the tries: many may be known until their leases end.
     async fn ask_group(&self, request: &mut Request) -> Result<Bytes, RemoteError> {
         let after = request.timeout.unwrap_or_default();
         let deadline = Instant::now() + after;
-        let mut tried = SmallVec::<[NodeId; TRIES_MAX]>::new();
+        let (mut tried, mut rejected) = (SmallVec::<[NodeId; TRIES_MAX]>::new(), 0);
         loop {
             let node = self.member(request, &tried);
             request.timeout = Some(deadline.saturating_duration_since(Instant::now()));
@@ -135,7 +136,11 @@ impl Core {
                 Some(node) => self.send(node, request).await,
                 None => self.send_to_any(request).await,
             };
-            let is_last = node.is_none() || tried.len() + 1 == TRIES_MAX;
+            match (&node, &response) {
+                (Some(node), Err(SendFailure::NoResponders)) => self.table.note_silent(node),
+                _ => rejected += 1,
+            }
+            let is_last = node.is_none() || rejected == TRIES_MAX;
             let error = match self.outcome(request, response, node.as_ref(), after) {
                 Ok(reply) => return Ok(reply),
                 Err((error, true)) if !is_last => error,

@@ -64,6 +64,8 @@ struct Load {
     pending: AtomicU32,
     /// The wait that it reported last for each of its groups, in milliseconds.
     waits: Mutex<BTreeMap<String, u64>>,
+    /// Nobody listened there when it was asked last; until it is heard of again.
+    is_silent: AtomicBool,
     is_gone: AtomicBool,
     gone: Notify,
 }
@@ -125,6 +127,7 @@ impl Table {
         let before = nodes.get(id).map(Arc::clone);
         let load = before.as_ref().map(|node| Arc::clone(&node.load));
         let load = load.unwrap_or_default();
+        load.is_silent.store(false, Ordering::Relaxed);
         let waits = record.groups.iter();
         *load.waits.lock() = waits
             .map(|offer| (offer.group.clone(), offer.wait_ms))
@@ -138,6 +141,13 @@ impl Table {
         drop(nodes);
         let before = before.map(|node| node.record.clone()).unwrap_or_default();
         self.notify(id, &before, record, MemberChange::Left);
+    }
+
+    /// Notes that nobody listens at a node: it is not picked until it is heard of again.
+    pub(crate) fn note_silent(&self, id: &NodeId) {
+        if let Some(node) = self.nodes.read().get(id) {
+            node.load.is_silent.store(true, Ordering::Relaxed);
+        }
     }
 
     /// Removes a node that said goodbye.
@@ -183,8 +193,9 @@ impl Table {
     pub(crate) fn pick_member(&self, group: &str, actor: &str, tried: &[NodeId]) -> Option<NodeId> {
         let nodes = self.nodes.read();
         let offers = |(id, node): &(&NodeId, &Arc<Node>)| {
-            let record = &node.record;
-            !record.is_draining && record.offers(group, actor) && !tried.contains(*id)
+            let (record, is_silent) = (&node.record, &node.load.is_silent);
+            let is_there = !record.is_draining && !is_silent.load(Ordering::Relaxed);
+            is_there && record.offers(group, actor) && !tried.contains(*id)
         };
         let members: SmallVec<[_; 8]> = nodes.iter().filter(offers).collect();
         if members.len() < 2 {

@@ -100,3 +100,23 @@ async fn another_program_gets_the_reply_of_a_member_that_has_left() {
     let name: String = rmp_serde::from_slice(&reply).expect("a name");
     assert_eq!(name, "one");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_member_is_found_among_many_that_died() {
+    let server = server();
+    let _host = host(&server, "one").await;
+    let (_node, counters) = caller(&server).await;
+    let client = async_nats::connect(server.url()).await.expect("a client");
+    let jetstream = async_nats::jetstream::new(client);
+    let nodes = jetstream.get_key_value("greenroom_nodes").await;
+    let nodes = nodes.expect("a bucket");
+    // Records of those that died a moment ago.
+    let record = r#"{"name": "dead", "groups": [{"group": "counters", "actor": "counter.v1"}]}"#;
+    for dead in 0..20 {
+        let written = nodes.put(format!("dead{dead}"), record.into()).await;
+        written.expect("it is taken");
+    }
+    for _ in 0..50 {
+        counters.add(1).ask().await.expect("a reply");
+    }
+}
