@@ -11,7 +11,6 @@ mod stages;
 mod text;
 mod upgrades;
 
-use std::sync::OnceLock;
 use std::time::Duration;
 
 use axum::Router;
@@ -19,6 +18,7 @@ use axum::http::header::CONTENT_TYPE;
 use axum::routing::get;
 use greenroom_stage::{Placement, Priority};
 use metrics_exporter_prometheus::{BuildError, PrometheusBuilder, PrometheusHandle};
+use parking_lot::Mutex;
 use tokio::time::interval;
 
 pub use catalog::{METRICS, Metric, MetricKind};
@@ -37,7 +37,7 @@ const SECONDS: [f64; 16] = [
 const FORMAT: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// The recorder of this process, once it is installed.
-static RECORDER: OnceLock<PrometheusHandle> = OnceLock::new();
+static RECORDER: Mutex<Option<PrometheusHandle>> = Mutex::new(None);
 
 /// Metrics cannot be installed: the process has another recorder.
 #[derive(Debug, thiserror::Error)]
@@ -73,21 +73,16 @@ pub(super) fn routes() -> Result<Router, InstallMetricsError> {
 }
 
 fn recorder() -> Result<PrometheusHandle, BuildError> {
-    if let Some(installed) = RECORDER.get() {
+    // Held meanwhile: servers of one process may start at once, and only one can install it.
+    let mut recorder = RECORDER.lock();
+    if let Some(installed) = &*recorder {
         return Ok(installed.clone());
     }
     let handle = PrometheusBuilder::new()
         .set_buckets(&SECONDS)?
-        .install_recorder();
-    // Of two at once one has installed it.
-    match (handle, RECORDER.get()) {
-        (Ok(handle), _) => {
-            catalog::describe();
-            Ok(RECORDER.get_or_init(|| handle).clone())
-        }
-        (Err(_), Some(installed)) => Ok(installed.clone()),
-        (Err(error), None) => Err(error),
-    }
+        .install_recorder()?;
+    catalog::describe();
+    Ok(recorder.insert(handle).clone())
 }
 
 async fn keep_up(handle: PrometheusHandle) {
@@ -109,4 +104,27 @@ fn render(recorded: &PrometheusHandle) -> String {
     upgrades::add(&mut text);
     process::add(&mut text);
     text.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Barrier;
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn many_install_it_at_once() {
+        let start = Barrier::new(8);
+        let install = || {
+            start.wait();
+            recorder().map(drop)
+        };
+        thread::scope(|scope| {
+            let installing: Vec<_> = (0..8).map(|_| scope.spawn(install)).collect();
+            for thread in installing {
+                thread.join().unwrap().unwrap();
+            }
+        });
+    }
 }
