@@ -134,8 +134,10 @@ MIRI_TEST := test --package greenroom-actor --test memory --target-dir target/mi
 MIRI_FLAGS := -Zmiri-disable-isolation -Zmiri-ignore-leaks
 
 .PHONY: miri
-miri: ## Run the actors' unsafe code under Miri (needs a nightly toolchain; installs Miri)
+miri: ## Run unsafe code under Miri (needs a nightly toolchain; installs Miri)
 	rustup component add --toolchain nightly miri rust-src
+	MIRIFLAGS='$(MIRI_FLAGS)' $(CARGO) +nightly miri test --package greenroom-http --lib \
+		--target-dir target/miri -- raw::
 	MIRIFLAGS='$(MIRI_FLAGS)' $(CARGO) +nightly miri $(MIRI_TEST) -- --skip senders_on_other_threads
 	MIRIFLAGS='$(MIRI_FLAGS) -Zmiri-tree-borrows' $(CARGO) +nightly miri $(MIRI_TEST) -- senders_on_other_threads
 

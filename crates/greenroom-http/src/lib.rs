@@ -45,6 +45,7 @@ mod encode;
 mod field_names;
 mod head;
 mod limits;
+mod raw;
 mod reason_phrase;
 mod rejected;
 

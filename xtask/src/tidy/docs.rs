@@ -15,6 +15,7 @@ const CRATES: &str = "crates";
 /// Crates with unsafe code, and the one folder that holds it.
 const UNSAFE_ROOMS: &[(&str, &str)] = &[
     ("greenroom-actor", "crates/greenroom-actor/src/raw"),
+    ("greenroom-http", "crates/greenroom-http/src/raw"),
     ("greenroom-stage", "crates/greenroom-stage/src/raw"),
 ];
 

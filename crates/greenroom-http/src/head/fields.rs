@@ -1,8 +1,9 @@
 use http::header::HOST;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, Version};
 
-use super::{Shared, host, names};
+use super::{host, names};
 use crate::encode::decimal;
+use crate::raw::{self, Shared};
 use crate::{BodyLength, Reason};
 
 /// The facts that the fields of a head state about the connection and the body.
@@ -33,38 +34,6 @@ struct Connection {
     upgrade: bool,
 }
 
-/// Appends the raw fields to `map`, noting those that say how the message is framed. A `Host` that
-/// equals `known_host`, which was found well-formed, is taken for that.
-pub(crate) fn append<'a>(
-    raw: &[httparse::Header<'a>],
-    shared: &Shared,
-    known_host: Option<&HeaderValue>,
-    map: &mut HeaderMap,
-    version: Version,
-) -> Result<Fields<'a>, Reason> {
-    let mut fields = Fields::new(version);
-    map.reserve(raw.len());
-    for field in raw {
-        if field.name.eq_ignore_ascii_case("host")
-            && let Some(known) = known_host.filter(|known| known.as_bytes() == field.value)
-        {
-            fields.note_good_host(field.value)?;
-            fields.is_host_known = true;
-            map.append(HOST, known.clone());
-            continue;
-        }
-        fields.note(field.name, field.value)?;
-        let name = match names::common(field.name.as_bytes()) {
-            Some(name) => name,
-            None => HeaderName::from_bytes(field.name.as_bytes()).map_err(|_| Reason::Field)?,
-        };
-        let value =
-            HeaderValue::from_maybe_shared(shared.slice(field.value)).map_err(|_| Reason::Field)?;
-        map.append(name, value);
-    }
-    Ok(fields)
-}
-
 /// Notes the fields of a head that is already parsed.
 pub(super) fn note_all(map: &HeaderMap, version: Version) -> Result<Fields<'_>, Reason> {
     let mut fields = Fields::new(version);
@@ -75,7 +44,8 @@ pub(super) fn note_all(map: &HeaderMap, version: Version) -> Result<Fields<'_>, 
 }
 
 impl<'a> Fields<'a> {
-    fn new(version: Version) -> Self {
+    /// Creates it without any.
+    pub(super) fn new(version: Version) -> Self {
         Self {
             version,
             host: None,
@@ -88,6 +58,36 @@ impl<'a> Fields<'a> {
             expects_continue: false,
             accepts_trailers: false,
         }
+    }
+
+    /// Appends the raw fields to `map`, noting those that say how the message is framed. A `Host`
+    /// that equals `known_host`, which was found well-formed, is taken for that.
+    pub(super) fn append(
+        &mut self,
+        raw: raw::Fields<'_, 'a>,
+        shared: &Shared<'a>,
+        known_host: Option<&HeaderValue>,
+        map: &mut HeaderMap,
+    ) -> Result<(), Reason> {
+        map.reserve(raw.as_slice().len());
+        for field in raw.iter() {
+            if field.name().eq_ignore_ascii_case("host")
+                && let Some(known) = known_host.filter(|known| known.as_bytes() == field.bytes())
+            {
+                self.note_good_host(field.bytes())?;
+                self.is_host_known = true;
+                map.append(HOST, known.clone());
+                continue;
+            }
+            self.note(field.name(), field.bytes())?;
+            let name = field.name().as_bytes();
+            let name = match names::common(name) {
+                Some(name) => name,
+                None => HeaderName::from_bytes(name).map_err(|_| Reason::Field)?,
+            };
+            map.append(name, field.value(shared));
+        }
+        Ok(())
     }
 
     /// Notes one field. The length of a name tells most fields apart without a comparison.

@@ -10,14 +10,15 @@ mod target;
 
 use std::mem::MaybeUninit;
 
-use bytes::{Buf, Bytes};
+use bytes::Bytes;
 use http::{Method, Request, Uri, Version};
 
-pub(crate) use fields::append;
+use fields::Fields;
 pub use http2::check_http2;
 pub(crate) use searched::Searched;
 
 use crate::limits::FIELDS_CEILING;
+use crate::raw::{self, Shared};
 use crate::{BodyLength, Context, Reason, Rejected};
 
 /// A request's head, parsed and found well-formed.
@@ -67,13 +68,12 @@ pub(crate) fn parse(
     let window = &input[..input.len().min(limits.head_bytes_max)];
     let mut storage = [const { MaybeUninit::uninit() }; FIELDS_CEILING];
     let fields = &mut storage[..limits.fields_max.min(FIELDS_CEILING)];
-    let mut raw = httparse::Request::new(&mut []);
-    let parsed = httparse::ParserConfig::default()
-        .parse_request_with_uninit_headers(&mut raw, window, fields);
-    request_line::within_limits(&raw, window, &limits)?;
+    let mut line = httparse::Request::new(&mut []);
+    let (parsed, fields) = raw::parse(&mut line, window, fields);
+    request_line::within_limits(&line, window, &limits)?;
     match parsed {
         Ok(httparse::Status::Complete(length)) => {
-            let head = build(&raw, &window[..length], context)?;
+            let head = build(&line, fields, &window[..length], context)?;
             Ok(Some((head, length)))
         }
         Ok(httparse::Status::Partial) if window.len() >= limits.head_bytes_max => {
@@ -114,74 +114,46 @@ pub(crate) fn is_head_method(input: &[u8]) -> bool {
     line.starts_with(b"HEAD ") && request_line::is_begun_in_time(input, line)
 }
 
-fn build(
-    raw: &httparse::Request<'_, '_>,
-    head: &[u8],
+fn build<'b>(
+    line: &httparse::Request<'_, 'b>,
+    fields: raw::Fields<'_, 'b>,
+    head: &'b [u8],
     context: &mut Context,
 ) -> Result<Box<RequestHead>, Rejected> {
-    let (Some(method), Some(target)) = (raw.method, raw.path) else {
+    let (Some(method), Some(target)) = (line.method, line.path) else {
         return Err(Reason::RequestLine.into());
     };
-    refuse_bare_line_ends(head, method.as_ptr() as usize, raw.headers)?;
+    refuse_bare_line_ends(head, method.as_ptr() as usize, fields.as_slice())?;
     let method = Method::from_bytes(method.as_bytes()).map_err(|_| Reason::RequestLine)?;
-    let version = if raw.version == Some(0) {
+    let version = if line.version == Some(0) {
         Version::HTTP_10
     } else {
         Version::HTTP_11
     };
-    let shared = Shared {
-        start: head.as_ptr() as usize,
-        bytes: context.copy(head),
-    };
-    let uri = target::parse(&method, shared.slice(target.as_bytes()))?;
+    let shared = Shared::new(head, context);
 
     // Built where it stays until it is the application's: a request is 240 bytes long.
     let mut built = context.head();
     let request = &mut built.request;
+    *request.uri_mut() = target::parse(&method, shared.slice(target.as_bytes()))?;
+    let mut noted = Fields::new(version);
     let map = request.headers_mut();
-    let fields = append(raw.headers, &shared, context.known_host(), map, version)?;
-    fields.agree_with(&method, &uri)?;
-    if !fields.is_host_known {
-        context.know_host(fields.host);
+    noted.append(fields, &shared, context.known_host(), map)?;
+    noted.agree_with(&method, request.uri())?;
+    if !noted.is_host_known {
+        context.know_host(noted.host);
     }
     let connects = method == Method::CONNECT;
 
     *request.method_mut() = method;
-    *request.uri_mut() = uri;
     *request.version_mut() = version;
     built.target = shared.narrowed_to(target.as_bytes());
-    built.body = fields.body;
-    built.expects_continue = fields.expects_continue;
-    built.upgrade = connects || fields.upgrades();
-    built.keep_alive = fields.keeps_alive();
-    built.accepts_trailers = fields.accepts_trailers;
+    built.body = noted.body;
+    built.expects_continue = noted.expects_continue;
+    built.upgrade = connects || noted.upgrades();
+    built.keep_alive = noted.keeps_alive();
+    built.accepts_trailers = noted.accepts_trailers;
     Ok(built)
-}
-
-/// The head's bytes, copied once; the target and every value are slices of them.
-pub(crate) struct Shared {
-    pub(crate) start: usize,
-    pub(crate) bytes: Bytes,
-}
-
-impl Shared {
-    /// Returns the slice of the shared copy that corresponds to `part` of the head.
-    pub(crate) fn slice(&self, part: &[u8]) -> Bytes {
-        if part.is_empty() {
-            return Bytes::new();
-        }
-        let from = part.as_ptr() as usize - self.start;
-        self.bytes.slice(from..from + part.len())
-    }
-
-    /// Like [`slice`](Self::slice), but gives up the rest: one reference fewer to count.
-    fn narrowed_to(self, part: &[u8]) -> Bytes {
-        let from = part.as_ptr() as usize - self.start;
-        let mut bytes = self.bytes;
-        bytes.truncate(from + part.len());
-        bytes.advance(from);
-        bytes
-    }
 }
 
 /// Refuses a lone LF as a line's end, which httparse takes: RFC 9112, 2.2 only lets a recipient do
