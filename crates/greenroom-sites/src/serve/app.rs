@@ -95,10 +95,10 @@ impl tower_service::Service<Request<Body>> for BySite {
         }
         match entry.endpoint.clone() {
             Endpoint::Inline(mut service) => {
-                tell_route(entry.name);
+                tell_route(entry.name.as_str());
                 Box::pin(service.call(request))
             }
-            Endpoint::Placed(mut service) => Box::pin(service.call_at(entry.name, request)),
+            Endpoint::Placed(mut service) => Box::pin(service.call_at(&entry.name, request)),
         }
     }
 }

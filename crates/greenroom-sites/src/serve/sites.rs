@@ -6,7 +6,7 @@ use arc_swap::ArcSwap;
 use futures_util::future::join_all;
 use greenroom::App;
 use greenroom::psgi::{Gateway, ShutdownReport};
-use greenroom_timing::interned;
+use greenroom_stage::placement::PlacedPath;
 use tokio::sync::Mutex;
 use tokio::task::JoinSet;
 
@@ -140,7 +140,7 @@ fn table(
             let endpoint = endpoint(route, apps.of(route, defaults), placements);
             entries.push(Entry {
                 path: route.path.clone(),
-                name: interned(&site.label(route)),
+                name: Arc::new(PlacedPath::new(&site.label(route))),
                 endpoint: endpoint.map_err(|error| SitesError::route(&route.path, error))?,
             });
         }

@@ -1,8 +1,9 @@
 //! The routes of all sites, by host and path.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
-use greenroom_stage::placement::PlacedService;
+use greenroom_stage::placement::{PlacedPath, PlacedService};
 use http::{Request, header};
 
 use super::Service;
@@ -24,7 +25,7 @@ pub(super) struct Table {
 pub(super) struct Entry {
     pub(super) path: RoutePath,
     /// Its name in status, log and metrics: host and path.
-    pub(super) name: &'static str,
+    pub(super) name: Arc<PlacedPath>,
     pub(super) endpoint: Endpoint,
 }
 
@@ -140,10 +141,10 @@ mod tests {
         let endpoint = service_fn(|_| async { Ok::<_, Infallible>(Response::new(Body::empty())) });
         Entry {
             path: RoutePath::parse(path, is_exact).expect(path),
-            name: greenroom_timing::interned(&format!(
+            name: Arc::new(PlacedPath::new(&format!(
                 "{path}{}",
                 if is_exact { " only" } else { "" }
-            )),
+            ))),
             endpoint: Endpoint::Inline(Service::new(endpoint)),
         }
     }
@@ -172,8 +173,8 @@ mod tests {
     fn find(table: &Table, host: &str, path: &str) -> String {
         let target = Target::parse(path).expect(path);
         match table.find(Some(host), &target) {
-            Found::Route(entry, taken) => format!("{} {taken}", entry.name),
-            Found::Slash(entry) => format!("slash {}", entry.name),
+            Found::Route(entry, taken) => format!("{} {taken}", entry.name.as_str()),
+            Found::Slash(entry) => format!("slash {}", entry.name.as_str()),
             Found::NoRoute => "no route".to_owned(),
             Found::NoSite => "no site".to_owned(),
         }

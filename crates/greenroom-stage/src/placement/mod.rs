@@ -7,6 +7,7 @@ mod measured;
 mod moves;
 mod origin;
 pub(crate) mod outer;
+mod placed_path;
 mod poll_times;
 pub(crate) mod route;
 mod rule;
@@ -16,6 +17,7 @@ mod stopwatch;
 
 pub use hand_over::before_stages;
 pub use moves::{MOVES_SHOWN, MoveReason, MoveStatus};
+pub use placed_path::PlacedPath;
 pub use route::WORTH_SHEDDING;
 pub use rule::{
     LONG_RUN, Move, PROVEN_RUNS, Rule, SHORT_RUN, STREAK_FIRST, STREAK_LIKELY, STREAK_MAX,

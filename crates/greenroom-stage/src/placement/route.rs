@@ -1,5 +1,6 @@
 use std::collections::BTreeMap;
 use std::hash::BuildHasher;
+use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
@@ -29,7 +30,8 @@ pub(crate) struct Route {
     /// Read by every request; so no field that is written often lies beside it.
     is_inline: CachePadded<AtomicBool>,
     id: usize,
-    method: &'static str,
+    /// The number of its method among [`METHODS`].
+    method: usize,
     path: &'static str,
     /// `true` if it was placed by name and may not move.
     is_fixed: bool,
@@ -113,7 +115,7 @@ impl Route {
             return;
         }
         self.consult(MoveReason::BlocksInPlace, Rule::pin);
-        let (method, path) = (self.method, self.path);
+        let (method, path) = (self.method(), self.path);
         tracing::warn!(
             method,
             path,
@@ -205,13 +207,13 @@ impl Route {
     pub(crate) fn name(&self) -> RouteName {
         RouteName {
             key: self.id as u64 + 1,
-            method: self.method,
+            method: self.method(),
             path: self.path,
         }
     }
 
     pub(crate) fn method(&self) -> &'static str {
-        self.method
+        METHODS[self.method]
     }
 
     pub(crate) fn path(&self) -> &'static str {
@@ -227,7 +229,7 @@ impl Route {
             latest_moves,
             streak: rule.streak(),
             streak_needed: rule.needed(),
-            method: self.method.to_owned(),
+            method: self.method().to_owned(),
             path: self.path.to_string(),
             placed: match (self.is_fixed, self.is_inline()) {
                 (true, true) => Placed::Inline,
@@ -262,7 +264,12 @@ impl Route {
         self.is_inline.store(to == Move::Inline, Ordering::Relaxed);
         self.moves.fetch_add(1, Ordering::Relaxed);
         self.counter("greenroom_route_moves_total").increment(1);
-        tracing::debug!(method = self.method, path = self.path, ?to, "a route moves");
+        tracing::debug!(
+            method = self.method(),
+            path = self.path,
+            ?to,
+            "a route moves"
+        );
     }
 
     /// Applies `ask` to the rule, up to date with all inline runs: each thread counts its own, and
@@ -281,10 +288,10 @@ impl Route {
     }
 
     fn counter(&self, name: &'static str) -> Counter {
-        counter!(name, "http_request_method" => self.method, "http_route" => self.path)
+        counter!(name, "http_request_method" => self.method(), "http_route" => self.path)
     }
 
-    fn is_for(&self, method: &str, path: &str) -> bool {
+    fn is_for(&self, method: usize, path: &str) -> bool {
         self.method == method && self.path == path
     }
 }
@@ -298,8 +305,22 @@ const BUCKETS: usize = 64;
 /// The position of a route in its placement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RouteAt {
-    bucket: usize,
-    depth: usize,
+    bucket: u8,
+    depth: u32,
+}
+
+impl RouteAt {
+    /// Returns it as a number, from 1 on, or 0 if it is too far down its chain for one.
+    pub(super) fn packed(self) -> u32 {
+        let depth = self.depth.checked_add(1).filter(|depth| *depth < 1 << 24);
+        depth.map_or(0, |depth| depth << 8 | u32::from(self.bucket))
+    }
+
+    pub(super) fn unpacked(number: u32) -> Option<Self> {
+        let [bucket, ..] = number.to_le_bytes();
+        let depth = (number >> 8).checked_sub(1)?;
+        Some(Self { bucket, depth })
+    }
 }
 
 /// The routes of a placement, found without a lock: chains that only grow. A request under way
@@ -326,9 +347,12 @@ impl Routes {
     }
 
     pub(crate) fn find(&self, method: &Method, path: &str) -> RouteAt {
-        let method = known(method);
+        self.find_numbered(number_of(method), path)
+    }
+
+    pub(super) fn find_numbered(&self, method: usize, path: &str) -> RouteAt {
         let bucket = bucket(method, path);
-        let mut link = &self.chains[bucket];
+        let mut link = &self.chains[bucket as usize];
         for depth in 0.. {
             let route = link.get_or_init(|| self.add(method, path));
             if route.is_for(method, path) {
@@ -341,14 +365,24 @@ impl Routes {
 
     /// Returns the route at a position that was [found](Self::find).
     pub(crate) fn at(&self, at: RouteAt) -> &Arc<Route> {
-        let mut link = &self.chains[at.bucket];
-        for _ in 0..at.depth {
-            link = &link.get().expect("it was found there").next;
-        }
-        link.get().expect("it was found there")
+        self.get(at).expect("it was found there")
     }
 
-    fn add(&self, method: &'static str, path: &str) -> Arc<Route> {
+    /// Returns `true` if the route of this method and interned path is there.
+    pub(super) fn has(&self, at: RouteAt, method: usize, path: &'static str) -> bool {
+        self.get(at)
+            .is_some_and(|route| route.method == method && ptr::eq(route.path, path))
+    }
+
+    fn get(&self, at: RouteAt) -> Option<&Arc<Route>> {
+        let mut link = &self.chains[at.bucket as usize];
+        for _ in 0..at.depth {
+            link = &link.get()?.next;
+        }
+        link.get()
+    }
+
+    fn add(&self, method: usize, path: &str) -> Arc<Route> {
         static IDS: AtomicUsize = AtomicUsize::new(0);
         let scope = outer::scope();
         if let (Some(stage), Some(scope)) = (&self.stage, &scope)
@@ -389,10 +423,10 @@ impl Routes {
 /// collisions.
 #[expect(
     clippy::cast_possible_truncation,
-    reason = "a part of the hash is one, too"
+    reason = "there are fewer buckets than that"
 )]
-fn bucket(method: &str, path: &str) -> usize {
-    FxBuildHasher.hash_one((method, path)) as usize % BUCKETS
+fn bucket(method: usize, path: &str) -> u8 {
+    (FxBuildHasher.hash_one((method, path)) % BUCKETS as u64) as u8
 }
 
 /// Returns all routes of the process, in the order of their first requests.
@@ -405,20 +439,25 @@ pub(crate) fn find(id: usize) -> Option<Arc<Route>> {
     ROUTES.lock().get(&id).and_then(Weak::upgrade)
 }
 
-/// Returns the name of a method, `other` if it is not one of HTTP's. A client can make up methods;
-/// they share one name, or they would make up routes.
-fn known(method: &Method) -> &'static str {
+/// The methods of HTTP. A client can make up others, which share the first name, or it would make
+/// up routes.
+pub(super) const METHODS: [&str; 10] = [
+    "other", "CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "TRACE",
+];
+
+/// Returns the number of a method among [`METHODS`].
+pub(super) fn number_of(method: &Method) -> usize {
     match *method {
-        Method::CONNECT => "CONNECT",
-        Method::DELETE => "DELETE",
-        Method::GET => "GET",
-        Method::HEAD => "HEAD",
-        Method::OPTIONS => "OPTIONS",
-        Method::PATCH => "PATCH",
-        Method::POST => "POST",
-        Method::PUT => "PUT",
-        Method::TRACE => "TRACE",
-        _ => "other",
+        Method::CONNECT => 1,
+        Method::DELETE => 2,
+        Method::GET => 3,
+        Method::HEAD => 4,
+        Method::OPTIONS => 5,
+        Method::PATCH => 6,
+        Method::POST => 7,
+        Method::PUT => 8,
+        Method::TRACE => 9,
+        _ => 0,
     }
 }
 

@@ -18,6 +18,7 @@ use tower_service::Service;
 use super::lease::Lease;
 use super::measured::{Measured, Timed, watch};
 use super::origin::Origin;
+use super::placed_path::PlacedPath;
 use super::route::{Route, RouteAt};
 use super::{hand_over, outer};
 use crate::client::Client;
@@ -64,9 +65,8 @@ where
 
 impl<S> PlacedService<S> {
     /// Calls the service as the route of this path, in place of one that an outer router has
-    /// matched: for servers that know the routes behind the placement. There should be few paths:
-    /// each is kept for the life of the placement, with each method that comes.
-    pub fn call_at<B>(&mut self, path: &str, request: Request<B>) -> PlacedFuture<S, B>
+    /// matched: for servers that know the routes behind the placement.
+    pub fn call_at<B>(&mut self, path: &PlacedPath, request: Request<B>) -> PlacedFuture<S, B>
     where
         S: Service<Request<B>> + Clone + Send + 'static,
         S::Response: IntoResponse + Send + 'static,
@@ -74,7 +74,7 @@ impl<S> PlacedService<S> {
         S::Future: Send + 'static,
         B: Send + 'static,
     {
-        let at = self.placement.routes.find(request.method(), path);
+        let at = path.find(&self.placement.routes, request.method());
         self.call_route(at, request)
     }
 
@@ -196,10 +196,11 @@ fn connected(extensions: &Extensions) -> Client {
     peer.map_or(current, |ConnectInfo(peer)| Client::from(*peer))
 }
 
-/// True if no code of the application runs before the future is polled, as with the routes of axum:
-/// then there is nothing to watch.
+/// True if no code of the application runs before the future is polled, as with axum's routers and
+/// their routes: then there is nothing to watch.
 fn is_lazy<S: 'static>() -> bool {
-    TypeId::of::<S>() == TypeId::of::<axum::routing::Route>()
+    let service = TypeId::of::<S>();
+    service == TypeId::of::<axum::Router>() || service == TypeId::of::<axum::routing::Route>()
 }
 
 pin_project! {

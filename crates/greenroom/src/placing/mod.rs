@@ -10,7 +10,6 @@ pub(crate) use routed::{AsItIs, ByRoute, Placed, Routed};
 use std::any::Any;
 use std::fmt;
 use std::mem;
-use std::sync::OnceLock;
 
 use axum::Router;
 use greenroom_stage::Placement;
@@ -18,29 +17,26 @@ use greenroom_stage::Placement;
 use paths::Paths;
 use patterns::Patterns;
 
-/// Places a `Router` from within: only there axum shows which route it has matched. Any other
-/// service is placed from around it.
+/// Places a service by its routes, from around it: what a `Router` puts inside of each route costs
+/// its requests two allocations.
 pub(crate) fn place<S: Clone + 'static>(mut service: S) -> Routed<S> {
-    let placement = Placement::auto();
     if let Some(router) = (&mut service as &mut dyn Any).downcast_mut::<Router>() {
-        // With its state given, the router is finished once, and not again for each connection.
-        *router = mem::take(router).layer(placement).with_state(());
-        return Routed::within(service);
+        // With its state given, the router is finished once, and not again for each request.
+        *router = mem::take(router).with_state(());
     }
-    ByRoute::new(placement, OnceLock::new()).place(service)
+    by_route().place(service)
 }
 
 /// Places services that are made for each connection, by the routes of the first one.
 pub(crate) fn by_route() -> ByRoute {
-    ByRoute::new(Placement::auto(), OnceLock::new())
+    ByRoute::new(Placement::auto(), None)
 }
 
 /// Places services that are made for each connection. If `R` makes them, which has a `Router`
 /// inside, by the routes of that router.
 pub(crate) fn by_route_of<R: fmt::Debug + 'static>(make: &dyn Any) -> ByRoute {
     let patterns = make.downcast_ref::<R>().map(Patterns::of_router_in);
-    let paths = patterns.map(|patterns| OnceLock::from(Paths::Patterns(patterns)));
-    ByRoute::new(Placement::auto(), paths.unwrap_or_default())
+    ByRoute::new(Placement::auto(), patterns.map(Paths::Patterns))
 }
 
 /// Warns at the start of a server that it cannot place this application.

@@ -1,29 +1,48 @@
 use std::fmt;
 
+use greenroom_stage::placement::PlacedPath;
+
 /// The tail that axum appends to the path of a nested service.
 const NESTED_TAIL: &str = "/{*__private__axum_nest_tail_param}";
 
-/// The path patterns of a `Router` that cannot be reached: axum keeps the router of a make-service
+/// The path patterns of a `Router`. axum has no list of them, and keeps the router of a make-service
 /// to itself, but its `Debug` shows the paths. They are matched by axum's own matcher, so that a
 /// request's route is known before the router is called.
-pub(super) struct Patterns(matchit::Router<Box<str>>);
+pub(super) struct Patterns {
+    routes: matchit::Router<PlacedPath>,
+    is_empty: bool,
+    /// That of a path which matches no pattern.
+    none: PlacedPath,
+}
 
 impl Patterns {
     /// Returns the patterns of a router, or of a type that has a router inside and shows it.
     pub(super) fn of_router_in(shown: &impl fmt::Debug) -> Self {
-        let mut patterns = matchit::Router::new();
+        let (mut routes, mut is_empty) = (matchit::Router::new(), true);
         for pattern in paths_in(&format!("{shown:?}")) {
             let name = pattern.strip_suffix(NESTED_TAIL).unwrap_or(&pattern);
             // Patterns that axum has taken are valid here as well; else the route shares the name
             // of all others.
-            let _ = patterns.insert(pattern.as_str(), name.into());
+            let _ = routes.insert(pattern.as_str(), PlacedPath::new(name));
+            is_empty = false;
         }
-        Self(patterns)
+        Self {
+            routes,
+            is_empty,
+            none: PlacedPath::new(""),
+        }
     }
 
-    /// Returns the pattern that a path matches; empty if there is none.
-    pub(super) fn name(&self, path: &str) -> &str {
-        self.0.at(path).map_or("", |matched| matched.value)
+    /// Returns `true` if there is none.
+    pub(super) fn is_empty(&self) -> bool {
+        self.is_empty
+    }
+
+    /// Returns the pattern that a path matches, or else an empty one.
+    pub(super) fn route(&self, path: &str) -> &PlacedPath {
+        self.routes
+            .at(path)
+            .map_or(&self.none, |matched| matched.value)
     }
 }
 
@@ -109,7 +128,7 @@ mod tests {
                 ("/hello/", ""),
             ];
             for (path, name) in named {
-                assert_eq!(patterns.name(path), name, "{path}");
+                assert_eq!(patterns.route(path).as_str(), name, "{path}");
             }
         }
     }
@@ -117,7 +136,7 @@ mod tests {
     #[test]
     fn a_router_without_routes_has_none() {
         let none = Patterns::of_router_in(&Router::<()>::new());
-        assert_eq!(none.name("/"), "");
+        assert_eq!((none.route("/").as_str(), none.is_empty()), ("", true));
     }
 
     #[test]

@@ -1,13 +1,11 @@
-use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
 use greenroom_stage::Placement;
 use greenroom_stage::placement::{PlacedFuture, PlacedService};
 use http::Request;
-use pin_project_lite::pin_project;
 use tower_layer::Layer;
 use tower_service::Service;
 
@@ -39,14 +37,16 @@ impl<S> Placed<S> for AsItIs {
 #[derive(Clone, Debug)]
 pub struct ByRoute {
     placement: Placement,
-    paths: Arc<OnceLock<Paths>>,
+    paths: Arc<OnceLock<Arc<Paths>>>,
 }
 
 impl ByRoute {
-    pub(super) fn new(placement: Placement, paths: OnceLock<Paths>) -> Self {
+    /// Without paths those of the first service are taken.
+    pub(super) fn new(placement: Placement, paths: Option<Paths>) -> Self {
+        let paths = paths.map(|paths| OnceLock::from(Arc::new(paths)));
         Self {
             placement,
-            paths: Arc::new(paths),
+            paths: Arc::new(paths.unwrap_or_default()),
         }
     }
 }
@@ -55,34 +55,19 @@ impl<S: Clone + 'static> Placed<S> for ByRoute {
     type Service = Routed<S>;
 
     fn place(&self, service: S) -> Routed<S> {
-        self.paths.get_or_init(|| Paths::of(&service));
-        Routed(Way::Around {
+        let paths = self.paths.get_or_init(|| Arc::new(Paths::of(&service)));
+        Routed {
             placed: self.placement.layer(service),
-            paths: Arc::clone(&self.paths),
-        })
+            paths: Arc::clone(paths),
+        }
     }
 }
 
-/// A service whose routes are placed.
+/// A service whose routes are placed, by a placement that is around it.
 #[derive(Clone, Debug)]
-pub struct Routed<S>(Way<S>);
-
-#[derive(Clone, Debug)]
-enum Way<S> {
-    /// The placement is around it, and gets the routes.
-    Around {
-        placed: PlacedService<S>,
-        /// There since the first service was placed.
-        paths: Arc<OnceLock<Paths>>,
-    },
-    /// It has placements inside, and finds its routes itself.
-    Within(S),
-}
-
-impl<S> Routed<S> {
-    pub(super) fn within(service: S) -> Self {
-        Self(Way::Within(service))
-    }
+pub struct Routed<S> {
+    placed: PlacedService<S>,
+    paths: Arc<Paths>,
 }
 
 impl<S> Service<Request<Body>> for Routed<S>
@@ -94,62 +79,14 @@ where
 {
     type Response = Response;
     type Error = S::Error;
-    type Future = RoutedFuture<S>;
+    type Future = PlacedFuture<S, Body>;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
-        match &mut self.0 {
-            Way::Around { placed, .. } => placed.poll_ready(cx),
-            Way::Within(service) => service.poll_ready(cx),
-        }
+        self.placed.poll_ready(cx)
     }
 
-    fn call(&mut self, request: Request<Body>) -> RoutedFuture<S> {
-        match &mut self.0 {
-            Way::Around { placed, paths } => {
-                let paths = paths.get();
-                let name = paths.map_or("", |paths| paths.name(request.uri().path()));
-                let run = placed.call_at(name, request);
-                RoutedFuture::Around { run }
-            }
-            Way::Within(service) => RoutedFuture::Within {
-                run: service.call(request),
-            },
-        }
-    }
-}
-
-pin_project! {
-    /// The response of a [`Routed`] service.
-    #[project = RoutedProjected]
-    pub enum RoutedFuture<S>
-    where
-        S: Service<Request<Body>>,
-    {
-        Around {
-            #[pin]
-            run: PlacedFuture<S, Body>,
-        },
-        Within {
-            #[pin]
-            run: S::Future,
-        },
-    }
-}
-
-impl<S> Future for RoutedFuture<S>
-where
-    S: Service<Request<Body>>,
-    S::Response: IntoResponse,
-{
-    type Output = Result<Response, S::Error>;
-
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        match self.project() {
-            RoutedProjected::Around { run } => run.poll(cx),
-            RoutedProjected::Within { run } => {
-                let result = ready!(run.poll(cx));
-                Poll::Ready(result.map(IntoResponse::into_response))
-            }
-        }
+    fn call(&mut self, request: Request<Body>) -> PlacedFuture<S, Body> {
+        let path = self.paths.route(request.uri().path());
+        self.placed.call_at(path, request)
     }
 }

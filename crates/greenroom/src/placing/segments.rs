@@ -2,6 +2,8 @@ use std::cell::Cell;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::OnceLock;
 
+use greenroom_stage::placement::PlacedPath;
+
 /// The number of segments that are told apart. Twice as many as an application mostly has, because
 /// a client can make them up.
 const SEGMENTS_MAX: usize = 128;
@@ -21,10 +23,12 @@ thread_local! {
 }
 
 /// The first segments of the paths that came: the last resort where nothing is known of a service.
-/// They are found without a lock; a segment that finds no slot shares the empty name.
+/// They are found without a lock; a segment that finds no slot shares the empty path.
 #[derive(Debug)]
 pub(super) struct Segments {
-    slots: Box<[OnceLock<Box<str>>]>,
+    slots: Box<[OnceLock<PlacedPath>]>,
+    /// That of segments without a slot.
+    none: PlacedPath,
     /// Keyed, or a client could choose segments that take each other's slots.
     hashes: RandomState,
 }
@@ -33,41 +37,42 @@ impl Default for Segments {
     fn default() -> Self {
         Self {
             slots: (0..SEGMENTS_MAX).map(|_| OnceLock::new()).collect(),
+            none: PlacedPath::new(""),
             hashes: RandomState::new(),
         }
     }
 }
 
 impl Segments {
-    pub(super) fn name(&self, path: &str) -> &str {
+    pub(super) fn route(&self, path: &str) -> &PlacedPath {
         let first = first_segment(path);
         if first.len() > SEGMENT_BYTES_MAX {
-            return "";
+            return &self.none;
         }
         REMEMBERED.with(|slots| {
             let remembered = &slots[remembered_at(first)];
             let kept = self.slots[usize::from(remembered.get())].get();
-            match kept.filter(|kept| ***kept == *first) {
-                Some(kept) => kept.as_ref(),
+            match kept.filter(|kept| kept.as_str() == first) {
+                Some(kept) => kept,
                 None => self.look_up(first, remembered),
             }
         })
     }
 
-    /// Returns the name of a segment, and notes its slot.
-    fn look_up(&self, first: &str, remembered: &Cell<u8>) -> &str {
+    /// Returns the path of a segment, and notes its slot.
+    fn look_up(&self, first: &str, remembered: &Cell<u8>) -> &PlacedPath {
         let hash = self.hashes.hash_one(first);
         let start = usize::try_from(hash % SEGMENTS_MAX as u64).unwrap_or_default();
         for probe in 0..PROBES_MAX {
             let at = (start + probe) % SEGMENTS_MAX;
             // Taken for good by the first segment that comes, so it needs no lock.
-            let kept = self.slots[at].get_or_init(|| first.into());
-            if **kept == *first {
+            let kept = self.slots[at].get_or_init(|| PlacedPath::new(first));
+            if kept.as_str() == first {
                 remembered.set(u8::try_from(at).unwrap_or_default());
                 return kept;
             }
         }
-        ""
+        &self.none
     }
 }
 
@@ -105,7 +110,7 @@ mod tests {
             ("*", "*"),
         ];
         for (path, name) in named {
-            assert_eq!(segments.name(path), name, "{path}");
+            assert_eq!(segments.route(path).as_str(), name, "{path}");
         }
     }
 
@@ -119,8 +124,8 @@ mod tests {
         let applications = [Segments::default(), Segments::default()];
         for path in paths.iter().chain(&paths).chain(paths.iter().rev()) {
             for segments in &applications {
-                assert_eq!(segments.name(path), path);
-                assert_eq!(segments.name(path), path);
+                assert_eq!(segments.route(path).as_str(), path);
+                assert_eq!(segments.route(path).as_str(), path);
             }
         }
     }
@@ -130,10 +135,10 @@ mod tests {
         let segments = Segments::default();
         let mut names = std::collections::HashSet::new();
         for number in 0..10_000 {
-            names.insert(segments.name(&format!("/{number}")));
+            names.insert(segments.route(&format!("/{number}")).as_str());
         }
         assert!(names.len() <= SEGMENTS_MAX + 1, "{}", names.len());
         assert!(names.contains(""));
-        assert_eq!(segments.name(&format!("/{}", "x".repeat(64))), "");
+        assert_eq!(segments.route(&format!("/{}", "x".repeat(64))).as_str(), "");
     }
 }
