@@ -105,16 +105,26 @@ pub(crate) struct Logged {
 impl Logged {
     /// Collects them, if anything is to be told, and gives the request its id and its record of
     /// times. The head took `head` to come.
+    #[inline]
     pub(crate) fn begin<B>(
+        request: &mut Request<B>,
+        sender: Sender,
+        of: (&Settings, &Teller),
+        arrival: (Duration, bool),
+    ) -> Option<Box<Self>> {
+        if of.0.telling.is_off() {
+            return None;
+        }
+        Some(Self::collect(request, sender, of, arrival))
+    }
+
+    fn collect<B>(
         request: &mut Request<B>,
         sender: Sender,
         (settings, teller): (&Settings, &Teller),
         (head, is_tls): (Duration, bool),
-    ) -> Option<Box<Self>> {
+    ) -> Box<Self> {
         let telling = &settings.telling;
-        if telling.is_off() {
-            return None;
-        }
         let id = telling
             .request_ids
             .then(|| teller.ids.give(request, sender));
@@ -129,7 +139,7 @@ impl Logged {
         }
         let slow = telling.slow_log;
         let headers = request.headers();
-        Some(Box::new(Self {
+        Box::new(Self {
             began: Instant::now(),
             version: request.version(),
             referer: headers.get(REFERER).cloned(),
@@ -140,7 +150,7 @@ impl Logged {
             line: teller.sampling.next(telling),
             slow: slow.map(|least| (least, Rc::clone(&teller.slow))),
             traced,
-        }))
+        })
     }
 
     /// Completes the head of the response.
@@ -199,7 +209,14 @@ impl About {
 /// Ends a request: counts it, and logs it where that is wanted, with the response's status, or none
 /// if it ended without one. The peer is who is connected, the client whom a trusted proxy has
 /// named.
+#[inline]
 pub(crate) fn end(about: &mut About, peer: Option<SocketAddr>) {
+    if about.is_watched() {
+        tell_end(about, peer);
+    }
+}
+
+fn tell_end(about: &mut About, peer: Option<SocketAddr>) {
     if let Some(metered) = about.metered.take() {
         metered.end(about.route, about.status);
     }

@@ -47,7 +47,7 @@ mod status;
 mod thread_state;
 mod watchdog;
 
-pub use client::{Client, ClientKey, IPV6_CLIENT_BITS, KeyOfClient, NAME_BYTES_SHOWN};
+pub use client::{Client, ClientKey, IPV6_CLIENT_BITS, KeyOfClient, NAME_BYTES_SHOWN, WorkingFor};
 pub use greenroom_quantiles::Quantiles;
 pub use loop_shedding::shed_on_this_loop;
 pub use placement::{Placed, Placement, RouteStatus, before_stages};

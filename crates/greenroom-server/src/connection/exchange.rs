@@ -70,9 +70,10 @@ pin_project! {
     }
 }
 
-/// The result of a handler.
-pub(super) enum Handled<B> {
-    Response(Response<B>),
+/// The result of a handler that has ended.
+pub(super) enum Handled {
+    /// The response is where it was to be left.
+    Response,
     Failed(BoxError),
     Panicked(String),
 }
@@ -100,6 +101,21 @@ impl About {
             sent: 0,
             cut: false,
         }
+    }
+
+    /// Begins with the next request, of which nothing is told so far. Field by field: what is made
+    /// apart is moved here, and it is long.
+    pub(super) fn begin(&mut self, method: Method, target: Bytes, since: Tick) {
+        self.method = method;
+        self.target = target;
+        self.since = since;
+        self.client = None;
+        self.metered = None;
+        self.route = None;
+        self.logged = None;
+        self.status = None;
+        self.sent = 0;
+        self.cut = false;
     }
 
     /// Method and path, without the query, which may hold secrets.
@@ -133,13 +149,11 @@ impl<A: App> Exchange<A> {
         self: Pin<&mut Self>,
         head: Box<RequestHead>,
         body: RequestBody,
-        about: About,
         bytes: usize,
     ) {
         let mut this = self.project();
         *this.head = Some(head);
         *this.bytes = bytes;
-        *this.about = about;
         *this.body_waited = 0;
         this.state.set(State::Waiting { body: Some(body) });
     }
@@ -194,18 +208,20 @@ impl<A: App> Exchange<A> {
         this.state.set(State::Responding { body });
     }
 
-    /// Runs the handler for as long as it need not wait.
+    /// Runs the handler for as long as it need not wait. Its response is left in `response`: it is
+    /// some hundred bytes, and each function that returned it would copy them.
     pub(super) fn poll_handled(
         self: Pin<&mut Self>,
         service: &mut A::Service,
         cx: &mut Context<'_>,
-    ) -> Poll<Handled<A::Body>> {
+        response: &mut Option<Response<A::Body>>,
+    ) -> Poll<Handled> {
         let this = self.project();
-        let run = || poll_service(this.state, this.head, service, cx);
+        let run = || poll_service(this.state, this.head, service, cx, response);
         let polled = About::during(Some(this.about), || catch_unwind(AssertUnwindSafe(run)));
         match polled {
             Ok(poll) => poll.map(|result| match result {
-                Ok(response) => Handled::Response(response),
+                Ok(()) => Handled::Response,
                 Err(error) => Handled::Failed(error),
             }),
             Err(panic) => Poll::Ready(Handled::Panicked(message(panic.as_ref()))),
@@ -251,7 +267,8 @@ fn poll_service<A: App>(
     head: &mut Option<Box<RequestHead>>,
     service: &mut A::Service,
     cx: &mut Context<'_>,
-) -> Poll<Result<Response<A::Body>, BoxError>> {
+    response: &mut Option<Response<A::Body>>,
+) -> Poll<Result<(), BoxError>> {
     if let StateProjection::Waiting { body } = state.as_mut().project() {
         ready!(service.poll_ready(cx)).map_err(Into::into)?;
         let (head, body) = head.as_mut().zip(body.take()).expect("called once");
@@ -259,10 +276,14 @@ fn poll_service<A: App>(
         let future = service.call(request.map(|()| body));
         state.set(State::Handling { future });
     }
-    match state.project() {
-        StateProjection::Handling { future } => future.poll(cx).map_err(Into::into),
-        _ => unreachable!("polled after its response"),
+    let StateProjection::Handling { future } = state.project() else {
+        unreachable!("polled after its response");
+    };
+    match ready!(future.poll(cx)) {
+        Ok(ended) => *response = Some(ended),
+        Err(error) => return Poll::Ready(Err(error.into())),
     }
+    Poll::Ready(Ok(()))
 }
 
 /// Drops what the state holds. Destructors of the application run here; a panic in one must not

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use super::closing::Closing;
 use super::waiting::Wait;
-use super::{About, Connection, Outcome, Scratch, Turn};
+use super::{Connection, Outcome, Scratch, Turn};
 use crate::access::Logged;
 use crate::app::App;
 use crate::body::{BodyError, BodyPace, RequestBody, pair};
@@ -141,13 +141,12 @@ impl<A: App> Connection<A> {
         let now = self.home.now();
         let logged = self.tell(&mut head.request);
         let target = std::mem::take(&mut head.target);
-        let about = About {
-            client,
-            metered: self.meter(&head.request),
-            logged,
-            ..About::new(head.request.method().clone(), target, now)
-        };
-        exchange.as_mut().begin(head, body, about, bytes);
+        let about = exchange.as_mut().about();
+        about.begin(head.request.method().clone(), target, now);
+        about.client = client;
+        about.metered = self.meter(&head.request);
+        about.logged = logged;
+        exchange.as_mut().begin(head, body, bytes);
         if let Some(line) = &self.line {
             line.begin(self.http.takes_informational());
         }

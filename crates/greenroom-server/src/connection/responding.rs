@@ -34,8 +34,10 @@ impl<A: App> Connection<A> {
         };
         let takes_informational = self.http.takes_informational();
         let (lent, line) = (&self.home.lent, &mut self.line);
+        let mut response = None;
         let polled = during(lent, line, takes_informational, || {
-            exchange.as_mut().poll_handled(&mut self.service, cx)
+            let service = &mut self.service;
+            exchange.as_mut().poll_handled(service, cx, &mut response)
         });
         if let Some(head) = exchange.as_mut().emptied_head() {
             self.home.context.borrow_mut().recycle_head(head);
@@ -48,8 +50,9 @@ impl<A: App> Connection<A> {
         }
         match polled {
             Poll::Pending => self.meanwhile(cx, scratch),
-            Poll::Ready(Handled::Response(response)) => {
-                match self.begin_response(response, scratch) {
+            Poll::Ready(Handled::Response) => {
+                let begun = response.and_then(|response| self.begin_response(response, scratch));
+                match begun {
                     Some(body) => self.send_rejection(&body, scratch),
                     None => self.respond(cx, scratch),
                 }

@@ -2,16 +2,16 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use scoped_tls::scoped_thread_local;
+
 use super::{Lent, Line};
 
-thread_local! {
-    static CURRENT: RefCell<Option<Current>> = const { RefCell::new(None) };
-}
+// The request whose handler is polled on this thread.
+scoped_thread_local!(static CURRENT: Current);
 
-/// The request whose handler is polled on this thread.
 struct Current {
     lent: Rc<Lent>,
-    line: Option<Arc<Line>>,
+    line: RefCell<Option<Arc<Line>>>,
     takes_informational: bool,
 }
 
@@ -23,22 +23,22 @@ pub(crate) fn during<T>(
     takes_informational: bool,
     poll: impl FnOnce() -> T,
 ) -> T {
-    let outer = CURRENT.replace(Some(Current {
+    let current = Current {
         lent: Rc::clone(lent),
-        line: line.take(),
+        line: RefCell::new(line.take()),
         takes_informational,
-    }));
-    let polled = poll();
-    *line = CURRENT.replace(outer).and_then(|current| current.line);
+    };
+    let polled = CURRENT.set(&current, poll);
+    *line = current.line.into_inner();
     polled
 }
 
 /// The line of the connection whose handler is polled on this thread.
 pub(super) fn line() -> Option<Arc<Line>> {
-    CURRENT.with_borrow_mut(|current| {
-        let current = current.as_mut()?;
-        let (lent, takes_informational) = (&current.lent, current.takes_informational);
-        let make = || Line::new(lent, takes_informational);
-        Some(Arc::clone(current.line.get_or_insert_with(make)))
+    CURRENT.is_set().then(|| {
+        CURRENT.with(|current| {
+            let make = || Line::new(&current.lent, current.takes_informational);
+            Arc::clone(current.line.borrow_mut().get_or_insert_with(make))
+        })
     })
 }

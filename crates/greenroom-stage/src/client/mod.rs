@@ -7,6 +7,7 @@ pub use key::{ClientKey, KeyOfClient};
 use std::cell::Cell;
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
+use std::marker::PhantomData;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::LazyLock;
 
@@ -118,14 +119,17 @@ impl Client {
     /// Runs `work` for this client: whatever it submits to a stage from this thread counts as this
     /// client's.
     pub fn within<R>(self, work: impl FnOnce() -> R) -> R {
-        struct Restored(Client);
-        impl Drop for Restored {
-            fn drop(&mut self) {
-                CURRENT.set(self.0);
-            }
-        }
-        let _restored = Restored(CURRENT.replace(self));
+        let _working = self.enter();
         work()
+    }
+
+    /// Has the calling thread work for this client, as [`within`](Self::within), until the result
+    /// is dropped; not over an `.await`, where the thread goes on with other work.
+    pub fn enter(self) -> WorkingFor {
+        WorkingFor {
+            before: CURRENT.replace(self),
+            _of_this_thread: PhantomData,
+        }
     }
 
     /// The hash that tells this client from others, stable for the life of the process.
@@ -172,6 +176,21 @@ fn network(address: IpAddr) -> IpAddr {
             let mask = u128::MAX << (128 - IPV6_CLIENT_BITS);
             Ipv6Addr::from_bits(address.to_bits() & mask).into()
         }
+    }
+}
+
+/// The time in which a thread works for a [client](Client::enter). At its end the thread works for
+/// the client before.
+#[derive(Debug)]
+#[must_use = "the thread works for the client until it is dropped"]
+pub struct WorkingFor {
+    before: Client,
+    _of_this_thread: PhantomData<*const ()>,
+}
+
+impl Drop for WorkingFor {
+    fn drop(&mut self) {
+        CURRENT.set(self.before);
     }
 }
 

@@ -81,8 +81,10 @@ impl<S: Service<Request<Body>>> Service<Request<RequestBody>> for ForClient<S> {
         let client = self.client_of(&mut request);
         #[cfg(any(feature = "tls", feature = "tls-ring"))]
         self.tell_tls(&mut request);
+        // Not within a closure, into which the request would be moved: it is long.
+        let _working = client.enter();
         ForClientFuture {
-            future: client.within(|| self.service.call(request)),
+            future: self.service.call(request),
             client,
         }
     }
