@@ -60,6 +60,8 @@ const NEEDS: &[Need] = &[
     programs("iproute2", &["ip", "tc"]),
     programs("faketime", &["faketime"]),
     programs("systemd", &["systemd-analyze"]),
+    // For `make bench-instructions`.
+    programs("valgrind", &["valgrind"]),
     programs("chromium", &["chromium"]),
     programs("firefox-esr", &["firefox-esr"]),
     // Browsers need some font, and none of them depends on one.
