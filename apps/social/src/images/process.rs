@@ -1,3 +1,4 @@
+use std::cell::Cell;
 use std::fs::File;
 use std::io::{self, BufReader, Seek};
 use std::path::Path;
@@ -7,7 +8,8 @@ use image::codecs::jpeg::JpegEncoder;
 use image::imageops::{self, FilterType};
 use image::metadata::Orientation;
 use image::{
-    DynamicImage, ImageDecoder, ImageError, ImageFormat, ImageReader, Limits, Rgb, RgbImage,
+    ColorType, DynamicImage, ImageDecoder, ImageError, ImageFormat, ImageReader, Limits, Rgb,
+    RgbImage,
 };
 
 use super::color::to_srgb;
@@ -25,6 +27,16 @@ const BYTES_PER_PIXEL: u64 = 16;
 const METADATA_BYTES_MAX: u64 = 4 * 1024 * 1024;
 /// The longest edge in pixels: the largest of JPEG and GIF. A decoder of PNG allocates whole rows.
 const EDGE_MAX: u32 = 65_535;
+
+/// The longest buffer of pixels, in bytes, that a thread keeps for its next picture: enough for 16
+/// megapixels, as most cameras make them. The C library maps so long a buffer anew each time, and
+/// the first touch of each of its pages costs more than to clear it.
+const PIXELS_BYTES_KEPT: usize = 48 * 1024 * 1024;
+
+thread_local! {
+    /// The pixels of the last picture, whose place is used again.
+    static PIXELS: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
 
 /// A processed picture, with its smaller sizes as JPEG: upright, and without the metadata that
 /// cameras write.
@@ -152,8 +164,40 @@ fn decode(path: &Path, pixels_max: u64) -> Result<Decoded, PictureError> {
         media,
         orientation: decoder.orientation().unwrap_or(Orientation::NoTransforms),
         profile: decoder.icc_profile().ok().flatten(),
-        picture: DynamicImage::from_decoder(decoder).map_err(decode_error)?,
+        picture: pixels(decoder).map_err(decode_error)?,
     })
+}
+
+/// Decodes the pixels; those of most photographs into the buffer that the thread keeps.
+fn pixels(decoder: impl ImageDecoder) -> Result<DynamicImage, ImageError> {
+    let (width, height) = decoder.dimensions();
+    let bytes = usize::try_from(decoder.total_bytes()).unwrap_or(usize::MAX);
+    let is_shrunk = width.max(height) > edge(Size::Large);
+    if !is_shrunk || decoder.color_type() != ColorType::Rgb8 || bytes > PIXELS_BYTES_KEPT {
+        return DynamicImage::from_decoder(decoder);
+    }
+    let mut pixels = PIXELS.take();
+    if pixels.capacity() < bytes {
+        pixels = vec![0; bytes];
+    } else {
+        // A decoder may leave the pixels that a damaged file lacks as they are: they must not be
+        // those of another picture.
+        pixels.clear();
+        pixels.resize(bytes, 0);
+    }
+    decoder.read_image(&mut pixels)?;
+    let picture = RgbImage::from_raw(width, height, pixels);
+    Ok(picture.expect("it is as long as its size says").into())
+}
+
+/// Keeps the buffer of a picture that is done with.
+fn recycle(picture: DynamicImage) {
+    if let DynamicImage::ImageRgb8(picture) = picture {
+        let pixels = picture.into_raw();
+        if pixels.capacity() <= PIXELS_BYTES_KEPT {
+            PIXELS.set(pixels);
+        }
+    }
 }
 
 /// Opens a file, checks its head, and rewinds it.
@@ -212,7 +256,9 @@ fn shrink(picture: DynamicImage, edge: u32) -> DynamicImage {
     if picture.width().max(picture.height()) <= edge {
         return picture;
     }
-    picture.thumbnail(edge, edge)
+    let shrunk = picture.thumbnail(edge, edge);
+    recycle(picture);
+    shrunk
 }
 
 fn shrink_finely(picture: &RgbImage, edge: u32) -> RgbImage {

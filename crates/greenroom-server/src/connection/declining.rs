@@ -58,8 +58,10 @@ impl<A: App> Connection<A> {
         let exchange = self.exchange.as_ref();
         let of_request = exchange.map_or(0, |exchange| exchange.held());
         let held = self.kept.len() + self.outbox.kept() + self.socket.held() + of_request;
+        let held = u32::try_from(held).unwrap_or(u32::MAX);
         if held != self.held {
-            self.home.memory.change(self.held, held);
+            let memory = &self.home.memory;
+            memory.change(self.held as usize, held as usize);
             self.held = held;
         }
     }
@@ -82,7 +84,7 @@ impl<A: App> Connection<A> {
 
     /// Returns `true` if a head that is only half there is waited for.
     pub(super) fn may_wait_for_head(&self) -> bool {
-        let is_full = self.home.memory.is_full_beside(self.held);
+        let is_full = self.home.memory.is_full_beside(self.held as usize);
         if is_full {
             self.home.meter.count_declined("memory");
         }

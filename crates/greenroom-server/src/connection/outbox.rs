@@ -10,15 +10,19 @@ use super::socket::Socket;
 /// slowly.
 #[derive(Debug, Default)]
 pub(super) struct Outbox {
-    bytes: Vec<u8>,
-    sent: usize,
-    rest: Uncopied,
+    /// There while something is left, here or in a stream that keeps what was written to it.
+    kept: Option<Box<Kept>>,
     /// Bytes that were given to the socket, since the connection began.
     given: u64,
     /// Bytes that the system took of them.
     taken: u64,
-    /// Something is left, here or in a stream that keeps what was written to it.
-    is_left: bool,
+}
+
+#[derive(Debug)]
+struct Kept {
+    bytes: Vec<u8>,
+    sent: usize,
+    rest: Uncopied,
 }
 
 /// A chunk of a body that is sent from where it is, and what stands behind it.
@@ -46,7 +50,7 @@ impl Uncopied {
 
 impl Outbox {
     pub(super) fn is_empty(&self) -> bool {
-        !self.is_left
+        self.kept.is_none()
     }
 
     /// Sends `bytes` and then `rest`, and keeps what the client does not take at once. Pending
@@ -54,20 +58,21 @@ impl Outbox {
     pub(super) fn poll_send(
         &mut self,
         bytes: &mut Vec<u8>,
-        rest: Uncopied,
+        mut rest: Uncopied,
         socket: &mut Socket,
         cx: &mut Context<'_>,
     ) -> Poll<io::Result<()>> {
         debug_assert!(self.is_empty(), "what is kept goes first");
-        self.rest = rest;
         let mut sent = 0;
-        let all = bytes.len() + self.rest.len();
-        let done = poll_send_all(bytes, &mut sent, &mut self.rest, socket, cx);
-        self.count(all - (bytes.len() - sent + self.rest.len()), socket);
+        let all = bytes.len() + rest.len();
+        let done = poll_send_all(bytes, &mut sent, &mut rest, socket, cx);
+        self.count(all - (bytes.len() - sent + rest.len()), socket);
         if done.is_pending() {
-            self.bytes = bytes.split_off(sent);
-            self.sent = 0;
-            self.is_left = true;
+            self.kept = Some(Box::new(Kept {
+                bytes: bytes.split_off(sent),
+                sent: 0,
+                rest,
+            }));
         }
         bytes.clear();
         done
@@ -79,28 +84,37 @@ impl Outbox {
         socket: &mut Socket,
         cx: &mut Context<'_>,
     ) -> Poll<io::Result<()>> {
-        let before = self.left();
-        let done = poll_send_all(&self.bytes, &mut self.sent, &mut self.rest, socket, cx);
-        self.count(before - self.left(), socket);
+        let Some(kept) = &mut self.kept else {
+            return Poll::Ready(Ok(()));
+        };
+        let before = kept.left();
+        let Kept { bytes, sent, rest } = &mut **kept;
+        let done = poll_send_all(bytes, sent, rest, socket, cx);
+        let given = before - kept.left();
+        self.count(given, socket);
         ready!(done)?;
-        self.bytes = Vec::new();
-        self.sent = 0;
-        self.is_left = false;
+        self.kept = None;
         Poll::Ready(Ok(()))
     }
 
     /// Sends what the socket takes at this moment, whether or not the system has said that it
     /// would: it says so only once there is room for much more than a byte.
     pub(super) fn look(&mut self, socket: &mut Socket) -> io::Result<()> {
-        let kept = &self.bytes[self.sent..];
-        let first = [kept, &self.rest.part, self.rest.end]
+        let Some(kept) = &mut self.kept else {
+            // A stream with TLS may still keep its last record.
+            let taken = socket.try_write(&[])?;
+            self.count(taken, socket);
+            return Ok(());
+        };
+        let bytes = &kept.bytes[kept.sent..];
+        let first = [bytes, &kept.rest.part, kept.rest.end]
             .into_iter()
             .find(|part| !part.is_empty())
             .unwrap_or_default();
         let taken = socket.try_write(first)?;
-        let of_bytes = taken.min(kept.len());
-        self.sent += of_bytes;
-        self.rest.advance(taken - of_bytes);
+        let of_bytes = taken.min(bytes.len());
+        kept.sent += of_bytes;
+        kept.rest.advance(taken - of_bytes);
         self.count(taken, socket);
         Ok(())
     }
@@ -121,9 +135,11 @@ impl Outbox {
     /// Bytes that are kept here. What is sent from where it is belongs to the application, which
     /// may send it to many.
     pub(super) fn kept(&self) -> usize {
-        self.bytes.len()
+        self.kept.as_ref().map_or(0, |kept| kept.bytes.len())
     }
+}
 
+impl Kept {
     fn left(&self) -> usize {
         self.bytes.len() - self.sent + self.rest.len()
     }

@@ -73,7 +73,8 @@ impl<A: App> Connection<A> {
                 scratch.consume(consumed);
                 let wait = self.wait_for_request(scratch);
                 if !scratch.unread().is_empty() && self.home.settings.telling.is_timed() {
-                    self.head_since.get_or_insert_with(Instant::now);
+                    self.head_since
+                        .get_or_insert_with(|| Box::new(Instant::now()));
                 }
                 if wait == Wait::Head && !scratch.unread().is_empty() && !self.may_wait_for_head() {
                     let status = StatusCode::SERVICE_UNAVAILABLE;
@@ -329,7 +330,7 @@ impl<A: App> Connection<A> {
             unsent: std::mem::take(&mut scratch.out),
             input,
             protocol,
-            service: self.service.clone(),
+            service: A::Service::clone(&self.service),
             peer: self.peer,
             since: self.waiting.since,
             permit,

@@ -35,17 +35,17 @@ impl Scratch {
     }
 
     /// Begins a connection's turn with the input that it kept.
-    pub(super) fn load(&mut self, kept: &mut Vec<u8>) {
+    pub(super) fn load(&mut self, kept: &mut Box<[u8]>) {
         self.start = 0;
         self.end = kept.len();
         self.input[..kept.len()].copy_from_slice(kept);
-        *kept = Vec::new();
+        *kept = Box::default();
     }
 
     /// Ends a connection's turn: what is unread is its own again.
-    pub(super) fn save(&mut self, kept: &mut Vec<u8>) {
+    pub(super) fn save(&mut self, kept: &mut Box<[u8]>) {
         if self.start < self.end {
-            *kept = self.unread().to_vec();
+            *kept = self.unread().into();
         }
         self.start = 0;
         self.end = 0;

@@ -63,7 +63,8 @@ impl<A: App> Connection<A> {
 
     fn settle_taking(&mut self, waited: Duration) {
         let rate_min = self.home.settings.limits.response_rate_min;
-        self.taking.settle(waited, self.outbox.taken(), rate_min);
+        let taking = self.taking.get_or_insert_default();
+        taking.settle(waited, self.outbox.taken(), rate_min);
     }
 
     /// Looks whether the client has taken something; `true` if it is to be given up.
@@ -88,7 +89,9 @@ impl<A: App> Connection<A> {
     /// Returns the tick at which a client that takes nothing more is given up.
     fn taken_until(&self) -> Tick {
         let write_timeout = self.home.settings.limits.write_timeout;
-        tick_after(self.waiting.since, self.taking.left(write_timeout))
+        let left = self.taking.as_ref();
+        let left = left.map_or(write_timeout, |taking| taking.left(write_timeout));
+        tick_after(self.waiting.since, left)
     }
 }
 

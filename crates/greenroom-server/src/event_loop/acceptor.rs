@@ -3,7 +3,7 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -266,10 +266,18 @@ pub(super) fn permit_of<A: App>(home: &Loop<A>, accepted: &mut Accepted) -> Opti
     Some(home.permits.acquire(place.ok()?))
 }
 
-async fn serve<A: App>(mut connection: Connection<A>) {
-    let outcome = poll_fn(|cx| connection.poll_served(cx)).await;
-    let home = connection.into_home();
-    settle(&home, outcome);
+/// Serves a connection to its end. Not an `async fn`: that would keep room for its argument beside
+/// the connection, for as long as that lives.
+fn serve<A: App>(connection: Connection<A>) -> impl Future<Output = ()> {
+    let mut connection = Some(connection);
+    poll_fn(move |cx| {
+        let served = connection.as_mut().expect("it is polled until it is ready");
+        let outcome = ready!(served.poll_served(cx));
+        if let Some(home) = connection.take().map(Connection::into_home) {
+            settle(&home, outcome);
+        }
+        Poll::Ready(())
+    })
 }
 
 /// Starts the server that takes a connection over, if there is one.

@@ -31,7 +31,7 @@ pub(crate) use distribute::Loops;
 pub(crate) use lag::Roster;
 pub use lag::{LoopStatus, Pressure};
 pub(crate) use permits::{Permit, Permits};
-pub(crate) use registry::Notice;
+pub(crate) use registry::{Key, Notice};
 pub(crate) use run::{Member, run};
 pub(crate) use watching::Hooks;
 pub(crate) use wheel::{Clock, NEVER, Tick};

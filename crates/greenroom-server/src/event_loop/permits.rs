@@ -19,8 +19,8 @@ pub(crate) struct Permits {
 #[derive(Debug)]
 pub(crate) struct Permit {
     permits: Arc<Permits>,
-    /// Its place among those of its address, if that is limited.
-    _place: Option<Place>,
+    /// Its place among those of its address, if that is limited; on the heap, as mostly it is not.
+    _place: Option<Box<Place>>,
 }
 
 impl Permits {
@@ -36,7 +36,7 @@ impl Permits {
         self.balance.add(self.index);
         Permit {
             permits: Arc::clone(self),
-            _place: place,
+            _place: place.map(Box::new),
         }
     }
 

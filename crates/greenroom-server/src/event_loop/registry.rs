@@ -1,3 +1,4 @@
+use std::num::NonZeroU32;
 use std::task::{Context, Waker};
 
 use slab::Slab;
@@ -10,6 +11,10 @@ pub(crate) struct Registry {
     entries: Slab<Entry>,
     wheel: Wheel,
 }
+
+/// The key of a connection's entry: its index, counted from 1, so that none takes no room.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Key(NonZeroU32);
 
 #[derive(Debug)]
 struct Entry {
@@ -33,25 +38,36 @@ pub(crate) struct Notice {
 /// Divisor of the idle connections for those that are closed at a time: a sixteenth.
 const EVICTED_SHARE: usize = 16;
 
+impl Key {
+    fn of(index: usize) -> Self {
+        let key = u32::try_from(index + 1).ok().and_then(NonZeroU32::new);
+        Self(key.expect("a process has fewer than 2^32 descriptors"))
+    }
+
+    fn index(self) -> u32 {
+        self.0.get() - 1
+    }
+}
+
 impl Registry {
-    pub(crate) fn add(&mut self) -> u32 {
-        let key = self.entries.insert(Entry {
+    pub(crate) fn add(&mut self) -> Key {
+        let index = self.entries.insert(Entry {
             waker: Waker::noop().clone(),
             place: Place::default(),
             idle_since: None,
             expired: false,
             evicted: false,
         });
-        u32::try_from(key).expect("a process has fewer than 2^32 descriptors")
+        Key::of(index)
     }
 
-    pub(crate) fn remove(&mut self, key: u32) {
-        self.entries.remove(key as usize);
+    pub(crate) fn remove(&mut self, key: Key) {
+        self.entries.remove(key.index() as usize);
     }
 
     /// Takes the notice for `key`. `cx` is its task from now on.
-    pub(crate) fn notice(&mut self, key: u32, cx: &Context<'_>) -> Notice {
-        let entry = &mut self.entries[key as usize];
+    pub(crate) fn notice(&mut self, key: Key, cx: &Context<'_>) -> Notice {
+        let entry = &mut self.entries[key.index() as usize];
         if !entry.waker.will_wake(cx.waker()) {
             entry.waker.clone_from(cx.waker());
         }
@@ -64,10 +80,11 @@ impl Registry {
 
     /// Has `key` wait until `deadline`; between requests, with the tick since which it has been
     /// idle.
-    pub(crate) fn wait(&mut self, key: u32, deadline: Tick, idle_since: Option<Tick>, now: Tick) {
-        let entry = &mut self.entries[key as usize];
+    pub(crate) fn wait(&mut self, key: Key, deadline: Tick, idle_since: Option<Tick>, now: Tick) {
+        let index = key.index();
+        let entry = &mut self.entries[index as usize];
         entry.idle_since = idle_since;
-        self.wheel.set(key, &mut entry.place, deadline, now);
+        self.wheel.set(index, &mut entry.place, deadline, now);
     }
 
     /// Wakes the connections whose deadline is `now`.

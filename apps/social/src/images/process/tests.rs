@@ -47,6 +47,31 @@ fn three_sizes_keep_the_proportions() {
 }
 
 #[test]
+fn a_damaged_picture_shows_nothing_of_the_one_before() {
+    let mut content = io::Cursor::new(Vec::new());
+    DynamicImage::new_rgb8(2500, 1000)
+        .write_to(&mut content, ImageFormat::Jpeg)
+        .expect("the picture is encoded");
+    let mut content = content.into_inner();
+    content.truncate(content.len() / 2);
+    // The end of the file is there, so that only a decoder finds what is missing.
+    content.extend([0xff, 0xd9]);
+    let damaged = file(&content);
+    let make = |path: &Path| process(path, PIXELS_MAX).map(|processed| processed.smaller);
+    let path = damaged.path().to_owned();
+    let alone = std::thread::spawn(move || make(&path).ok());
+    let alone = alone.join().expect("it does not panic");
+
+    let white = RgbImage::from_pixel(2500, 1000, Rgb([255; 3]));
+    let mut content = io::Cursor::new(Vec::new());
+    white
+        .write_to(&mut content, ImageFormat::Jpeg)
+        .expect("the picture is encoded");
+    make(file(content.get_ref()).path()).expect("it is a picture");
+    assert_eq!(make(damaged.path()).ok(), alone);
+}
+
+#[test]
 fn a_small_picture_stays_as_large_as_it_is() {
     let file = picture(50, 3, ImageFormat::Png);
     let processed = process(file.path(), PIXELS_MAX).expect("it is a picture");

@@ -24,7 +24,7 @@ use super::io::Rewound;
 use super::requests::Requests;
 use crate::app::App;
 use crate::drain::Phase;
-use crate::event_loop::{Loop, NEVER, Notice, Permit, Tick, tick_after};
+use crate::event_loop::{Key, Loop, NEVER, Notice, Permit, Tick, tick_after};
 use input::{INPUT_BYTES_MAX, Input};
 use io::Noted;
 use owed::Obstacle;
@@ -114,7 +114,7 @@ enum Verdict {
 /// that it makes room for a new connection while it is idle.
 struct Watch<'a, A: App> {
     home: &'a Rc<Loop<A>>,
-    key: u32,
+    key: Key,
     streams: Rc<Streams>,
     seen: Rc<Seen>,
     input: Rc<Input>,

@@ -26,7 +26,7 @@ use super::body::Part;
 use super::requests::Requests;
 use crate::app::App;
 use crate::drain::Phase;
-use crate::event_loop::{Loop, NEVER, Notice, Permit, Tick, tick_after};
+use crate::event_loop::{Key, Loop, NEVER, Notice, Permit, Tick, tick_after};
 use streams::Streams;
 use transport::Connection;
 
@@ -179,7 +179,7 @@ enum Leaving {
 /// that it makes room for a new connection while it is idle.
 struct Watch<'a, A: App> {
     home: &'a Rc<Loop<A>>,
-    key: u32,
+    key: Key,
     streams: Rc<Streams>,
     /// The tick since which the first request has been waited for.
     since: Tick,
