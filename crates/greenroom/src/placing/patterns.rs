@@ -5,9 +5,9 @@ use greenroom_stage::placement::PlacedPath;
 /// The tail that axum appends to the path of a nested service.
 const NESTED_TAIL: &str = "/{*__private__axum_nest_tail_param}";
 
-/// The path patterns of a `Router`. axum has no list of them, and keeps the router of a make-service
-/// to itself, but its `Debug` shows the paths. They are matched by axum's own matcher, so that a
-/// request's route is known before the router is called.
+/// The path patterns of a `Router`. axum has no list of them, and keeps the router of a
+/// make-service to itself, but its `Debug` shows the paths. They are matched by axum's own matcher,
+/// so that a request's route is known before the router is called.
 pub(super) struct Patterns {
     routes: matchit::Router<PlacedPath>,
     is_empty: bool,
