@@ -53,14 +53,14 @@ use registry::Registry;
 /// Deadlines and the date are kept to this precision.
 pub(crate) const TICK: Duration = Duration::from_millis(250);
 
-const TICKS_PER_SECOND: u64 = 1_000 / TICK.as_millis() as u64;
+const TICKS_PER_SECOND: u32 = 1_000_000_000 / TICK.subsec_nanos();
 
 /// The first tick that is no sooner than `time` after any moment of the tick `since`. What began
 /// late in that tick waits for `time` exactly, and what began early for up to a tick longer; a
 /// `time` that is no whole number of ticks counts as the next that is.
 pub(crate) fn tick_after(since: Tick, time: Duration) -> Tick {
     // By seconds, as no machine divides 128 bits at once: this is done for each request.
-    let of_seconds = time.as_secs().saturating_mul(TICKS_PER_SECOND);
+    let of_seconds = time.as_secs().saturating_mul(TICKS_PER_SECOND.into());
     let of_rest = time.subsec_nanos().div_ceil(TICK.subsec_nanos());
     let ticks = of_seconds.saturating_add(u64::from(of_rest) + 1);
     let ticks = Tick::try_from(ticks).unwrap_or(NEVER);
