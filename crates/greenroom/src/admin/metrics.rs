@@ -123,7 +123,8 @@ mod tests {
         thread::scope(|scope| {
             let installing: Vec<_> = (0..8).map(|_| scope.spawn(install)).collect();
             for thread in installing {
-                thread.join().unwrap().unwrap();
+                let installed = thread.join().expect("it does not panic");
+                installed.expect("no other recorder is there");
             }
         });
     }
