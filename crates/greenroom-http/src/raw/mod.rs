@@ -133,20 +133,28 @@ mod tests {
         fields.iter().next().map(|field| field.value(&shared))
     }
 
+    /// Places of the byte, at the ends of the words and vectors that are looked at together. One
+    /// for Miri, which takes a twentieth of a second for each head.
+    const BEFORE: &[usize] = if cfg!(miri) {
+        &[7]
+    } else {
+        &[1, 7, 8, 31, 32, 70]
+    };
+
     #[test]
     fn httparse_takes_no_value_that_is_not_one() {
         let mut takes = 0;
         for byte in 0..=u8::MAX {
-            for before in [1, 7, 8, 31, 32, 70] {
+            for &before in BEFORE {
                 let value = taken(byte, before);
-                takes += u32::from(value.is_some());
+                takes += usize::from(value.is_some());
                 let mut bytes = vec![b'v'; before];
                 bytes.extend([byte, b'v']);
                 let checked = HeaderValue::from_bytes(&bytes);
                 assert_eq!(value, checked.ok(), "{byte:#x} after {before} bytes");
             }
         }
-        assert_eq!(takes, 6 * (1 + 0x5f + 0x80));
+        assert_eq!(takes, BEFORE.len() * (1 + 0x5f + 0x80));
     }
 
     #[test]
