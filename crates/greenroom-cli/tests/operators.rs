@@ -28,11 +28,12 @@ use std::time::Duration;
 
 use outside::http::{self, Response};
 use outside::server::Server;
+use readiness::await_ready;
 
 /// The time that a client gives a response; only a failing test waits so long.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// A server with an admin server.
+/// A server that is ready, with an admin server.
 struct Operated {
     server: Server,
 }
@@ -40,14 +41,18 @@ struct Operated {
 impl Operated {
     fn start(flags: &[&str]) -> Self {
         let flags = [&["--status-listen", "127.0.0.1:0"], flags].concat();
-        let server = Server::with_flags_listening_on(&flags, 1);
-        Self { server }
+        Self::ready(Server::with_flags_listening_on(&flags, 1))
     }
 
     /// Starts it by a file of sites, which names both addresses.
     fn of_file(file: &str) -> Self {
-        let server = Server::of_sites(file, 2);
-        Self { server }
+        Self::ready(Server::of_sites(file, 2))
+    }
+
+    fn ready(server: Server) -> Self {
+        let operated = Self { server };
+        await_ready(operated.admin(), 200, "ready\n");
+        operated
     }
 
     fn admin(&self) -> SocketAddr {

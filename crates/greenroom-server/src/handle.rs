@@ -42,7 +42,14 @@ impl Handle {
         *self.phase.borrow() != Phase::Serving
     }
 
-    /// Returns the state of the server's loops that run, in the order of their indexes.
+    /// Returns `true` once the server serves; all its [loops](Self::loops) are shown from then on.
+    #[must_use]
+    pub fn has_begun(&self) -> bool {
+        self.loops.has_begun()
+    }
+
+    /// Returns the state of the server's loops, each from when the server serves until it ends, in
+    /// the order of their indexes.
     #[must_use]
     pub fn loops(&self) -> Vec<LoopStatus> {
         self.loops.status()

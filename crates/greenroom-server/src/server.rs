@@ -622,16 +622,18 @@ impl Server {
             }
             None => (None, Vec::new().into_iter()),
         };
-        let parts = self.listeners.into_iter().zip(inboxes).enumerate();
+        let records = self.handle.loops.enter(&balance, &self.settings.limits);
+        let parts = self.listeners.into_iter().zip(inboxes).zip(records);
+        let parts = parts.enumerate();
         let members = parts
-            .map(|(index, (listeners, inbox))| Member {
+            .map(|(index, ((listeners, inbox), record))| Member {
                 index,
                 settings: Arc::clone(&self.settings),
                 told: self.handle.phase.subscribe(),
                 balance: Arc::clone(&balance),
                 addresses: Arc::clone(&addresses),
                 memory: Arc::clone(&memory),
-                roster: Arc::clone(&self.handle.loops),
+                record,
                 listeners,
                 inbox,
                 gate: self.part.as_ref().map(|part| part.gate(index)),

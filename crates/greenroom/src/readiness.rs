@@ -22,41 +22,34 @@ use parking_lot::Mutex;
 /// readiness.set_ready("cache");
 /// ```
 #[derive(Clone, Debug, Default)]
-pub struct Readiness(Arc<Mutex<State>>);
+pub struct Readiness(Arc<Mutex<Waiting>>);
 
-#[derive(Debug, Default)]
-struct State {
-    is_serving: bool,
-    /// The parts that are not ready, with their reasons.
-    waiting: BTreeMap<&'static str, String>,
-}
+/// The parts that are not ready, with their reasons.
+type Waiting = BTreeMap<&'static str, String>;
 
 impl Readiness {
     /// Notes that a part of the application is not ready, in place of an earlier reason of the same
     /// part. The reason is shown to whoever reaches the admin address.
     pub fn set_not_ready(&self, part: &'static str, reason: impl Into<String>) {
-        self.0.lock().waiting.insert(part, reason.into());
+        self.0.lock().insert(part, reason.into());
     }
 
     /// Notes that a part of the application is ready.
     pub fn set_ready(&self, part: &'static str) {
-        self.0.lock().waiting.remove(part);
-    }
-
-    pub(crate) fn begin(&self) {
-        self.0.lock().is_serving = true;
+        self.0.lock().remove(part);
     }
 
     /// Returns the reasons why the server is not ready; none if it is.
-    pub(crate) fn reasons(&self, is_draining: bool) -> Vec<String> {
-        let state = self.0.lock();
-        let own = match (is_draining, state.is_serving) {
+    pub(crate) fn reasons(&self, has_begun: bool, is_draining: bool) -> Vec<String> {
+        let own = match (is_draining, has_begun) {
             (true, _) => Some("draining: what is under way is finished, then the server ends"),
             (false, false) => Some("starting: no application is served yet"),
             (false, true) => None,
         };
-        let waiting = state.waiting.iter();
-        let waiting = waiting.map(|(part, reason)| format!("{part}: {reason}"));
+        let waiting = self.0.lock();
+        let waiting = waiting
+            .iter()
+            .map(|(part, reason)| format!("{part}: {reason}"));
         own.map(str::to_owned).into_iter().chain(waiting).collect()
     }
 }
@@ -68,14 +61,19 @@ mod tests {
     #[test]
     fn it_is_ready_when_it_serves_and_no_part_waits() {
         let readiness = Readiness::default();
-        assert!(readiness.reasons(false)[0].starts_with("starting"));
+        assert!(readiness.reasons(false, false)[0].starts_with("starting"));
         readiness.set_not_ready("cache", "it is being filled");
-        readiness.begin();
-        assert_eq!(readiness.reasons(false), ["cache: it is being filled"]);
+        assert_eq!(
+            readiness.reasons(true, false),
+            ["cache: it is being filled"]
+        );
         readiness.set_not_ready("cache", "half of it is there");
-        assert_eq!(readiness.reasons(false), ["cache: half of it is there"]);
+        assert_eq!(
+            readiness.reasons(true, false),
+            ["cache: half of it is there"]
+        );
         readiness.set_ready("cache");
-        assert_eq!(readiness.reasons(false), [""; 0]);
-        assert!(readiness.reasons(true)[0].starts_with("draining"));
+        assert_eq!(readiness.reasons(true, false), [""; 0]);
+        assert!(readiness.reasons(true, true)[0].starts_with("draining"));
     }
 }

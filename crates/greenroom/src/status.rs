@@ -242,7 +242,9 @@ impl Shown {
 
     /// Returns the reasons why the server is not ready; none if it is.
     pub(crate) fn not_ready(&self) -> Vec<String> {
-        self.readiness.reasons(self.server.is_draining())
+        let server = &self.server;
+        self.readiness
+            .reasons(server.has_begun(), server.is_draining())
     }
 
     /// Claims the PSGI applications that the server is given to serve.

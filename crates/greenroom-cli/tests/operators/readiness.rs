@@ -17,7 +17,8 @@ fn ready(admin: SocketAddr) -> Option<(u16, String)> {
     Some((response.status, response.body))
 }
 
-fn await_ready(admin: SocketAddr, status: u16, text: &str) {
+/// Waits for this status of `/ready`, and this text.
+pub(crate) fn await_ready(admin: SocketAddr, status: u16, text: &str) {
     let is_so = |seen: &Option<(u16, String)>| {
         seen.as_ref()
             .is_some_and(|(seen, said)| *seen == status && said.contains(text))

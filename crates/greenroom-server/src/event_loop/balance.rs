@@ -34,6 +34,11 @@ impl Balance {
         }
     }
 
+    /// Returns the number of loops.
+    pub(crate) fn loops(&self) -> usize {
+        self.loops.len()
+    }
+
     /// Counts one more connection, on `index`.
     pub(crate) fn add(&self, index: usize) {
         self.loops[index]

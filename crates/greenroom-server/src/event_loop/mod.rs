@@ -28,8 +28,8 @@ use tokio::time::Instant;
 
 pub(crate) use balance::Balance;
 pub(crate) use distribute::Loops;
-pub(crate) use lag::Roster;
 pub use lag::{LoopStatus, Pressure};
+pub(crate) use lag::{Record, Roster};
 pub(crate) use permits::{Permit, Permits};
 pub(crate) use registry::{Key, Notice};
 pub(crate) use run::{Member, run};
@@ -120,13 +120,7 @@ impl<A: App> Loop<A> {
             lent: Rc::new(Lent::new(Arc::clone(&member.settings))),
             permits: Arc::new(Permits::new(member.index, Arc::clone(balance))),
             in_flight: Arc::default(),
-            meter: Meter::new(
-                member.index,
-                Arc::clone(balance),
-                limits,
-                member.watch.clone(),
-                &member.roster,
-            ),
+            meter: Meter::new(Arc::clone(&member.record), limits, member.watch.clone()),
             teller: Teller::default(),
             requests: member.settings.request_metrics.then(Requests::new),
             addresses: Arc::clone(&member.addresses),

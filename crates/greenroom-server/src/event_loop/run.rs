@@ -9,7 +9,7 @@ use tokio::task::{JoinHandle, yield_now};
 use tokio::time::{sleep, timeout};
 
 use super::acceptor::{BATCH_RAISED, accept, take_over, watched};
-use super::{Balance, Loop, Pressure, Roster, TICK};
+use super::{Balance, Loop, Pressure, Record, TICK};
 use crate::addresses::Addresses;
 use crate::app::{App, LoopWatch};
 use crate::drain::{Aborted, Phase};
@@ -31,7 +31,7 @@ pub(crate) struct Member {
     pub(crate) balance: Arc<Balance>,
     pub(crate) addresses: Arc<Addresses>,
     pub(crate) memory: Arc<Memory>,
-    pub(crate) roster: Arc<Roster>,
+    pub(crate) record: Arc<Record>,
     pub(crate) listeners: Vec<Listener>,
     /// Connections that other loops accepted for this one.
     pub(crate) inbox: mpsc::Receiver<Accepted>,

@@ -253,7 +253,6 @@ impl Server {
             self.serve_admin();
             self.admin.iter().for_each(AdminServer::announce);
         }
-        self.shown.readiness.begin();
         let deadline = self.inner.limits().drain_deadline;
         let report = serve(self.inner, app).await;
         if let Some(upgrading) = upgrading {

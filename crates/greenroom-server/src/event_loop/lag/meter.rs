@@ -5,18 +5,14 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use super::Pressure;
 use super::gauge::Gauge;
 use super::record::Record;
-use super::status::Roster;
+use super::{Pressure, lag_max};
 use crate::Limits;
 use crate::app::LoopWatch;
-use crate::event_loop::Balance;
 
 /// The lag is probed once in so many polls of connections.
 const POLLS_PER_PROBE: u32 = 64;
-/// A shorter `loop_lag_max` counts as this: a loop with nothing to do would else be behind.
-const LAG_MAX_MIN: Duration = Duration::from_millis(1);
 
 /// The lag of a loop, as its own thread sees it. Only its thread ever touches it.
 pub(crate) struct Meter {
@@ -37,17 +33,16 @@ pub(crate) struct Meter {
 
 impl Meter {
     pub(crate) fn new(
-        index: usize,
-        balance: Arc<Balance>,
+        record: Arc<Record>,
         limits: &Limits,
         watch: Option<Arc<dyn LoopWatch>>,
-        roster: &Roster,
     ) -> Self {
-        let lag_max = limits.loop_lag_max.max(LAG_MAX_MIN);
+        let lag_max = lag_max(limits);
         let standing = limits.loop_lag_standing;
+        watch.iter().for_each(|watch| record.set_watch(watch));
         Self {
             lag_max,
-            record: Record::new(index, balance, (lag_max, standing), watch.clone(), roster),
+            record,
             watch,
             due: Notify::new(),
             probing_since: Cell::new(None),

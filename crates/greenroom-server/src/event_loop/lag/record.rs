@@ -1,13 +1,14 @@
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use greenroom_quantiles::{Quantiles, micros};
 use hdrhistogram::Histogram;
 use parking_lot::Mutex;
 
-use super::Pressure;
-use super::status::{LoopStatus, Roster};
+use super::status::LoopStatus;
+use super::{Pressure, lag_max};
+use crate::Limits;
 use crate::app::LoopWatch;
 use crate::event_loop::{Balance, loop_name};
 
@@ -18,13 +19,14 @@ const LONGEST_MICROS: u64 = 60_000_000;
 
 /// The state of a loop that other threads may read. The loop writes it when it has probed its lag,
 /// and never for a single request.
-pub(super) struct Record {
+pub(crate) struct Record {
     pub(super) name: String,
     pub(super) index: usize,
     balance: Arc<Balance>,
     lag_max: Duration,
     standing: Duration,
-    watch: Option<Arc<dyn LoopWatch>>,
+    /// Set by the loop's thread when it starts, if something watches.
+    watch: OnceLock<Arc<dyn LoopWatch>>,
     requests: AtomicU64,
     lag_micros: AtomicU64,
     over: AtomicU64,
@@ -38,17 +40,11 @@ pub(super) struct Record {
 }
 
 impl Record {
-    pub(super) fn new(
-        index: usize,
-        balance: Arc<Balance>,
-        (lag_max, standing): (Duration, Duration),
-        watch: Option<Arc<dyn LoopWatch>>,
-        roster: &Roster,
-    ) -> Arc<Self> {
+    pub(super) fn new(index: usize, balance: Arc<Balance>, limits: &Limits) -> Self {
         let name = loop_name(index);
         let lags = Histogram::new_with_max(LONGEST_MICROS, SIGNIFICANT_DIGITS)
             .expect("constants that the histogram allows");
-        let record = Arc::new(Self {
+        Self {
             connections_metric: metrics::gauge!(
                 "greenroom_loop_connections", "loop" => name.clone()
             ),
@@ -62,17 +58,20 @@ impl Record {
             name,
             index,
             balance,
-            lag_max,
-            standing,
-            watch,
+            lag_max: lag_max(limits),
+            standing: limits.loop_lag_standing,
+            watch: OnceLock::new(),
             requests: AtomicU64::new(0),
             lag_micros: AtomicU64::new(0),
             over: AtomicU64::new(0),
             rejected: AtomicU64::new(0),
             lags: Mutex::new(lags),
-        });
-        roster.add(&record);
-        record
+        }
+    }
+
+    pub(super) fn set_watch(&self, watch: &Arc<dyn LoopWatch>) {
+        // A loop starts once.
+        let _first = self.watch.set(Arc::clone(watch));
     }
 
     pub(super) fn set_requests(&self, requests: u64) {
@@ -124,7 +123,7 @@ impl Record {
             pressure: self.balance.pressure(self.index),
             over: self.over.load(Ordering::Relaxed),
             rejected: self.rejected.load(Ordering::Relaxed),
-            stalls: self.watch.as_ref().map_or(0, |watch| watch.stalls()),
+            stalls: self.watch.get().map_or(0, |watch| watch.stalls()),
             loop_lag_max_micros: micros(self.lag_max),
             loop_lag_standing_micros: micros(self.standing),
             lag_micros: self.lag_micros.load(Ordering::Relaxed),

@@ -1,11 +1,12 @@
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 use greenroom_quantiles::Quantiles;
-use parking_lot::Mutex;
 use serde::Serialize;
 
 use super::Pressure;
 use super::record::Record;
+use crate::Limits;
+use crate::event_loop::Balance;
 
 /// A loop at one moment. Times are in microseconds; counts are since the loop began.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -40,19 +41,28 @@ pub struct LoopStatus {
     pub lag: Quantiles,
 }
 
-/// The loops of a server that run.
+/// The loops of a server, from when it begins to serve until each ends.
 #[derive(Debug, Default)]
-pub(crate) struct Roster(Mutex<Vec<Weak<Record>>>);
+pub(crate) struct Roster(OnceLock<Vec<Weak<Record>>>);
 
 impl Roster {
-    pub(super) fn add(&self, record: &Arc<Record>) {
-        self.0.lock().push(Arc::downgrade(record));
+    /// Enters the loops that a server begins with, all at once, and returns the record of each, in
+    /// the order of their indexes.
+    pub(crate) fn enter(&self, balance: &Arc<Balance>, limits: &Limits) -> Vec<Arc<Record>> {
+        let record = |index| Arc::new(Record::new(index, Arc::clone(balance), limits));
+        let records: Vec<_> = (0..balance.loops()).map(record).collect();
+        // A server begins once.
+        let _first = self.0.set(records.iter().map(Arc::downgrade).collect());
+        records
+    }
+
+    pub(crate) fn has_begun(&self) -> bool {
+        self.0.get().is_some()
     }
 
     /// Returns the state of each, in the order of their indexes.
     pub(crate) fn status(&self) -> Vec<LoopStatus> {
-        let mut running: Vec<_> = self.0.lock().iter().filter_map(Weak::upgrade).collect();
-        running.sort_by_key(|record| record.index);
-        running.iter().map(|record| record.status()).collect()
+        let running = self.0.get().into_iter().flatten().filter_map(Weak::upgrade);
+        running.map(|record| record.status()).collect()
     }
 }
