@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use parking_lot::RwLock;
 
@@ -115,8 +114,7 @@ impl Directory {
             return inbound.handle(request);
         }
         let offered = self.offered(&request.target);
-        let rejection = Rejection::NoSuchActor { offered };
-        std::future::ready(Response::rejected(rejection)).boxed()
+        Response::rejected(Rejection::NoSuchActor { offered }).later()
     }
 
     fn find(&self, request: &Request) -> Option<Arc<dyn Inbound>> {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 
@@ -40,7 +41,7 @@ pub(crate) enum Target {
 }
 
 /// The outcome of a request at the node that handled or rejected it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Response {
     pub(crate) outcome: Result<Bytes, Rejection>,
     /// The time that a further request would wait there.
@@ -78,6 +79,11 @@ impl Response {
             outcome: Err(rejection),
             wait: Duration::ZERO,
         }
+    }
+
+    /// Returns a future that is ready with it.
+    pub(crate) fn later(self) -> BoxFuture<'static, Self> {
+        std::future::ready(self).boxed()
     }
 }
 

@@ -64,25 +64,22 @@ impl<A: RemoteActor> Member<A> {
 
 impl<A: RemoteActor> Inbound for Member<A> {
     fn handle(self: Arc<Self>, request: Request) -> BoxFuture<'static, Response> {
+        if self.is_draining() {
+            return Response::rejected(Rejection::Draining).later();
+        }
+        let Ok(permit) = Arc::clone(&self.permits).try_acquire_owned() else {
+            // Later, for the wait may be told by a user's function.
+            let busy = async move { Rejection::busy(Some(self.wait())) };
+            return busy.map(Response::rejected).boxed();
+        };
+        let begin = Instant::now();
+        let (actor, payload) = (self.actor.clone(), request.payload);
+        let handling = self
+            .handlers
+            .handle(actor, &request.message, payload, request.timeout);
+        // Small, as each request has one: a larger piece of memory costs an allocator much more.
         async move {
-            if self.is_draining() {
-                return Response::rejected(Rejection::Draining);
-            }
-            let Ok(permit) = Arc::clone(&self.permits).try_acquire_owned() else {
-                let wait = self.wait();
-                return Response::rejected(Rejection::busy(Some(wait)));
-            };
-            let begin = Instant::now();
-            let Request {
-                message,
-                payload,
-                timeout,
-                ..
-            } = request;
-            let handled = self
-                .handlers
-                .handle(self.actor.clone(), &message, payload, timeout);
-            let outcome = handled.await;
+            let outcome = handling.await;
             drop(permit);
             self.took(begin.elapsed());
             Response {

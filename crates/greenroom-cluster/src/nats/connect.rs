@@ -1,4 +1,5 @@
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_nats::jetstream::{context, kv};
@@ -105,7 +106,7 @@ impl Nats {
             client,
             subjects,
             stores,
-            inbound: Semaphore::new(INBOUND_MAX),
+            inbound: Arc::new(Semaphore::new(INBOUND_MAX)),
         })
     }
 }

@@ -7,6 +7,7 @@ mod stores;
 mod subjects;
 
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_nats::client::RequestErrorKind;
@@ -29,7 +30,7 @@ pub(crate) struct Nats {
     pub(crate) client: Client,
     pub(crate) subjects: Subjects,
     pub(crate) stores: Stores,
-    inbound: Semaphore,
+    inbound: Arc<Semaphore>,
 }
 
 /// A request that did not come back with a response.

@@ -1,8 +1,10 @@
 use std::collections::BTreeMap;
 use std::fmt;
+use std::future;
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use greenroom_actor::{ActorRef, AskError, Reason, Receive, TellError};
 use serde::Serialize;
@@ -60,19 +62,19 @@ impl<A: RemoteActor> Handlers<A> {
         self.0.contains_key(message)
     }
 
-    pub(crate) async fn handle(
+    /// Handles a message. It is in the mailbox after the first poll.
+    pub(crate) fn handle(
         &self,
         actor: ActorRef<A>,
         message: &str,
         payload: Bytes,
         timeout: Option<Duration>,
-    ) -> Result<Bytes, Rejection> {
-        let Some(handle) = self.0.get(message) else {
-            return Err(Rejection::NoSuchMessage {
-                known: self.names().map(str::to_owned).collect(),
-            });
-        };
-        handle(actor, payload, timeout).await
+    ) -> BoxFuture<'static, Result<Bytes, Rejection>> {
+        if let Some(handle) = self.0.get(message) {
+            return handle(actor, payload, timeout);
+        }
+        let known = self.names().map(str::to_owned).collect();
+        future::ready(Err(Rejection::NoSuchMessage { known })).boxed()
     }
 }
 
