@@ -39,7 +39,9 @@ impl Meter {
     ) -> Self {
         let lag_max = lag_max(limits);
         let standing = limits.loop_lag_standing;
-        watch.iter().for_each(|watch| record.set_watch(watch));
+        if let Some(watch) = &watch {
+            record.set_watch(watch);
+        }
         Self {
             lag_max,
             record,
