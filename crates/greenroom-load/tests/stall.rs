@@ -3,7 +3,8 @@
 #[path = "fixture/stall.rs"]
 mod stall;
 
-use std::net::TcpListener;
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -40,7 +41,7 @@ fn a_stall_is_seen_as_long_as_it_is() {
         streams: vec![stream],
         interval: Duration::from_secs(1),
     };
-    let witness = Witness::start();
+    let witness = Witness::start(address);
     let measured = run(&plan, None, &Stop::default(), &mut |_| {}).expect("the run begins");
     let busy = witness.finish().as_secs_f64();
     let measured = &measured.streams[0];
@@ -58,25 +59,32 @@ fn a_stall_is_seen_as_long_as_it_is() {
     }
 }
 
-/// A witness of the delay with which a loaded machine runs threads.
+/// A witness of the delay with which a loaded machine ends a stall: a client with one connection,
+/// one of whose requests waits for all of each.
 struct Witness {
     stop: Sender<()>,
-    thread: JoinHandle<Duration>,
+    thread: JoinHandle<io::Result<Duration>>,
 }
 
 impl Witness {
     const INTERVAL: Duration = Duration::from_millis(1);
 
-    fn start() -> Self {
+    fn start(address: SocketAddr) -> Self {
         let (stop, stopped) = mpsc::channel();
         let thread = thread::spawn(move || {
-            let mut longest = Self::INTERVAL;
-            let mut begin = Instant::now();
+            let mut stream = TcpStream::connect(address)?;
+            let mut longest = Duration::ZERO;
+            let mut response = [0; 256];
             while stopped.recv_timeout(Self::INTERVAL) == Err(RecvTimeoutError::Timeout) {
+                let begin = Instant::now();
+                stream.write_all(b"GET / HTTP/1.1\r\nHost: witness\r\n\r\n")?;
+                // The server writes it at once.
+                if stream.read(&mut response)? == 0 {
+                    return Err(io::ErrorKind::UnexpectedEof.into());
+                }
                 longest = longest.max(begin.elapsed());
-                begin = Instant::now();
             }
-            longest
+            Ok(longest)
         });
         Self { stop, thread }
     }
@@ -85,6 +93,7 @@ impl Witness {
     fn finish(self) -> Duration {
         drop(self.stop);
         let longest = self.thread.join().expect("it does not panic");
-        longest.saturating_sub(Self::INTERVAL) * HOPS
+        let longest = longest.expect("the server responds");
+        longest.saturating_sub(stall::STALL) * HOPS
     }
 }
