@@ -319,3 +319,44 @@ impl<A: App> Drop for Connection<A> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+    use std::future::Ready;
+
+    use bytes::Bytes;
+    use http::{Request, Response};
+    use http_body_util::Full;
+    use tower_service::Service;
+
+    use super::*;
+    use crate::SharedService;
+    use crate::body::RequestBody;
+
+    #[derive(Clone)]
+    struct Nothing;
+
+    impl Service<Request<RequestBody>> for Nothing {
+        type Response = Response<Full<Bytes>>;
+        type Error = Infallible;
+        type Future = Ready<Result<Self::Response, Infallible>>;
+
+        fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+            Poll::Ready(Ok(()))
+        }
+
+        fn call(&mut self, _: Request<RequestBody>) -> Self::Future {
+            std::future::ready(Ok(Response::default()))
+        }
+    }
+
+    /// With tokio's own 96 bytes, 288 make a task of 384, which tokio aligns to 128. In debug builds
+    /// mio keeps with each socket where it is registered.
+    #[cfg(target_pointer_width = "64")]
+    #[test]
+    fn an_idle_connection_is_small() {
+        let of_debug_builds = if cfg!(debug_assertions) { 8 } else { 0 };
+        assert!(size_of::<Connection<SharedService<Nothing>>>() <= 288 + of_debug_builds);
+    }
+}
