@@ -351,8 +351,8 @@ mod tests {
         }
     }
 
-    /// With tokio's own 96 bytes, 288 make a task of 384, which tokio aligns to 128. In debug builds
-    /// mio keeps with each socket where it is registered.
+    /// With tokio's own 96 bytes, 288 make a task of 384, which tokio aligns to 128. In debug
+    /// builds mio keeps with each socket where it is registered.
     #[cfg(target_pointer_width = "64")]
     #[test]
     fn an_idle_connection_is_small() {
