@@ -15,16 +15,12 @@ use bytesize::ByteSize;
 use futures_util::{Stream, StreamExt};
 use http::StatusCode;
 use tempfile::TempPath;
-use tokio::fs::File;
-use tokio::io::{AsyncWriteExt, BufWriter};
 
 use crate::Failure;
 use crate::files::Files;
 use crate::images::io_failure;
 use crate::model::TextError;
 
-/// The bytes written to a file at once: each write costs a switch to another thread.
-const WRITE_BYTES: usize = 256 * 1024;
 /// The bytes that may arrive before the head of a part is complete, the framing around it included.
 const HEAD_BYTES_MAX: u64 = 256 * 1024;
 /// The largest text of a part, in bytes: a caption's 500 characters of up to four bytes.
@@ -38,8 +34,7 @@ pub(crate) async fn spool(
     mut part: Field<'_>,
     bytes_max: ByteSize,
 ) -> Result<TempPath, Failure> {
-    let (file, path) = files.spool().map_err(io_failure)?.into_parts();
-    let mut file = BufWriter::with_capacity(WRITE_BYTES, File::from_std(file));
+    let mut file = files.receive().map_err(io_failure)?;
     let mut bytes = 0;
     while let Some(chunk) = part.chunk().await.map_err(|error| refused(&error))? {
         bytes += u64::try_from(chunk.len()).unwrap_or(u64::MAX);
@@ -47,10 +42,9 @@ pub(crate) async fn spool(
             let text = format!("a picture has at most {bytes_max}");
             return Err(Failure::TooLarge(text));
         }
-        file.write_all(&chunk).await.map_err(io_failure)?;
+        file.write(&chunk).await.map_err(io_failure)?;
     }
-    file.flush().await.map_err(io_failure)?;
-    Ok(path)
+    file.finish().await.map_err(io_failure)
 }
 
 /// Reads a part as a text.

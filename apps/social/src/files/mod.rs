@@ -1,12 +1,16 @@
 //! The storage of pictures' files: a directory that replicas share, or a bucket.
 
+mod incoming;
 mod leftovers;
 mod sweeper;
 
+pub(crate) use incoming::Incoming;
 pub(crate) use sweeper::Sweeper;
 
-use std::fs;
+use std::ffi::OsStr;
+use std::fs::{self, File, Permissions};
 use std::io;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -20,8 +24,6 @@ use object_store::path::Path as ObjectPath;
 use object_store::prefix::PrefixStore;
 use object_store::{ClientOptions, Error, ObjectStore, ObjectStoreExt, RetryConfig};
 use tempfile::{NamedTempFile, TempPath};
-use tokio::fs::File;
-use tokio::io::AsyncWriteExt;
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 use url::Url;
@@ -31,7 +33,9 @@ use crate::config::FilesSettings;
 use crate::images::{Processed, io_failure};
 use crate::model::Id;
 
-/// The originals that are in memory at a time, on their way to the storage.
+/// The subdirectory of uploads.
+const INCOMING: &str = "incoming";
+/// The originals that are stored at a time: those for a bucket are in memory meanwhile.
 const STORING_MAX: usize = 4;
 /// The longest that an original waits for a permit.
 const STORING_WAIT_MAX: Duration = Duration::from_secs(20);
@@ -52,6 +56,7 @@ pub struct Files {
     /// The directory of uploads that are not yet known to be pictures.
     incoming: Arc<Path>,
     storing: Arc<Semaphore>,
+    writes: Arc<Semaphore>,
 }
 
 /// The size of a picture's file.
@@ -130,6 +135,7 @@ impl Files {
             directory,
             incoming: incoming.into(),
             storing: Arc::new(Semaphore::new(STORING_MAX)),
+            writes: Arc::new(Semaphore::new(incoming::WRITES_MAX)),
         })
     }
 
@@ -138,9 +144,18 @@ impl Files {
     /// # Errors
     /// Fails if the file cannot be created.
     pub fn spool(&self) -> io::Result<NamedTempFile> {
-        tempfile::Builder::new()
-            .prefix(leftovers::UPLOAD)
-            .tempfile_in(&self.incoming)
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(leftovers::UPLOAD);
+        if self.directory.is_some() {
+            // It becomes a file of the storage, which is as readable as the umask says.
+            builder.permissions(Permissions::from_mode(0o666));
+        }
+        builder.tempfile_in(&self.incoming)
+    }
+
+    /// Like [`spool`](Self::spool), to be written as the bytes arrive.
+    pub(crate) fn receive(&self) -> io::Result<Incoming> {
+        Ok(Incoming::new(self.spool()?, &self.writes))
     }
 
     /// Deletes the files of uploads that were last written before `until`, and returns their
@@ -183,7 +198,8 @@ impl Files {
         Ok(())
     }
 
-    /// Stores a picture's files; they are durable when this returns.
+    /// Stores a picture's files, whose original is one of [`spool`](Self::spool); they are durable
+    /// when this returns.
     ///
     /// # Errors
     /// [`Failure::Unavailable`] if they cannot be stored; some of them may be there then.
@@ -197,7 +213,8 @@ impl Files {
         self.store_smaller(picture, processed).await
     }
 
-    /// Stores the file of a picture as it came; it is durable when this returns.
+    /// Stores the file of a picture as it came, which is one of [`spool`](Self::spool); it is
+    /// durable when this returns. A directory takes the file itself; for a bucket it is copied.
     ///
     /// # Errors
     /// [`Failure::Unavailable`] if it cannot be stored.
@@ -205,8 +222,23 @@ impl Files {
         let permit = tokio::time::timeout(STORING_WAIT_MAX, self.storing.acquire()).await;
         let permit = permit.map_err(|_| io_failure(io::ErrorKind::TimedOut.into()))?;
         let _permit = permit.map_err(Failure::internal)?;
+        if self.directory.is_some() {
+            return self.move_original(picture, original).await;
+        }
         let content = tokio::fs::read(original).await.map_err(io_failure)?;
         self.put(picture, Size::Original, content.into()).await
+    }
+
+    async fn move_original(&self, picture: Id, original: &Path) -> Result<(), Failure> {
+        let name = original.file_name().and_then(OsStr::to_str);
+        let name = name.ok_or_else(|| io_failure(io::ErrorKind::InvalidFilename.into()))?;
+        let from = ObjectPath::from_iter([INCOMING, name]);
+        let original = original.to_owned();
+        let synced = spawn_blocking(move || File::open(original)?.sync_all()).await;
+        synced.map_err(Failure::internal)?.map_err(io_failure)?;
+        let to = path(picture, Size::Original);
+        let moved = self.objects.rename(&from, &to);
+        moved.await.map_err(unavailable)
     }
 
     /// Stores the smaller sizes of a picture; they are durable when this returns.
@@ -234,12 +266,11 @@ impl Files {
         }
         let content = self.read(picture, Size::Original).await?;
         let mut stream = content.ok_or_else(|| not_shared(picture))?.stream;
-        let (file, copy) = self.spool().map_err(io_failure)?.into_parts();
-        let mut file = File::from_std(file);
+        let mut copy = self.receive().map_err(io_failure)?;
         while let Some(bytes) = stream.try_next().await.map_err(unavailable)? {
-            file.write_all(&bytes).await.map_err(io_failure)?;
+            copy.write(&bytes).await.map_err(io_failure)?;
         }
-        file.flush().await.map_err(io_failure)?;
+        let copy = copy.finish().await.map_err(io_failure)?;
         Ok(Original::Copy(copy))
     }
 
@@ -301,7 +332,7 @@ fn unavailable(error: Error) -> Failure {
 }
 
 fn open_directory(path: &Path) -> anyhow::Result<(Arc<dyn ObjectStore>, PathBuf)> {
-    let incoming = path.join("incoming");
+    let incoming = path.join(INCOMING);
     fs::create_dir_all(&incoming)
         .with_context(|| format!("`files`: cannot make {}", incoming.display()))?;
     let objects = LocalFileSystem::new_with_prefix(path)
@@ -366,6 +397,7 @@ mod tests {
         assert_eq!(content.length, 10);
         let parts: Vec<Bytes> = content.stream.try_collect().await.expect("it is read");
         assert_eq!(parts.concat(), b"as it came");
+        assert!(!original.path().exists(), "it was moved, not copied");
 
         files.remove(picture).await.expect("they are deleted");
         files

@@ -72,10 +72,11 @@ impl Network {
         files.map(name).collect()
     }
 
-    /// Waits until there are more files of pictures than this: an upload has come so far. Its spool
-    /// is one file, its original another.
+    /// Waits until there are more files of pictures than this beside those that are received: the
+    /// original of an upload is stored.
     pub(crate) async fn more_files_than(&self, before: usize) {
-        while self.files().len() < before + 2 {
+        let is_stored = |file: &String| !file.contains("/incoming/");
+        while self.files().into_iter().filter(is_stored).count() <= before {
             tokio::time::sleep(LOOK_EVERY).await;
         }
     }
