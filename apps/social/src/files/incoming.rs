@@ -12,8 +12,8 @@ use tokio::task::spawn_blocking;
 
 /// The bytes written to a file at once: each write costs a switch to another thread.
 const WRITE_BYTES: usize = 256 * 1024;
-/// The writes of a process that go on at a time. Were it one for each upload, many uploads at once
-/// would take a loop its core: a system gives each thread the same share.
+/// The writes of a process that go on at a time, a thread each: many uploads at once must not make
+/// as many threads that compete with the loops for the cores.
 pub(super) const WRITES_MAX: usize = 2;
 /// The longest that a write waits for its turn.
 const WRITE_WAIT_MAX: Duration = Duration::from_secs(20);
