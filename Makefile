@@ -26,15 +26,7 @@ tools: ## Install the foreign programs that the tests use
 
 .PHONY: test
 test: tools ## Run all tests, the outside suites included
-	$(CARGO) test --workspace --locked --no-run
-	@# Most tests wait most of their time. So two halves run at a time, by the names of programs.
-	@log=$$(mktemp); trap "rm $$log" EXIT; failed=; \
-	{ $(CARGO) test --workspace --locked --lib --bins --test '[p-z]*'; \
-	  $(CARGO) test --workspace --locked --doc; } >$$log 2>&1 & \
-	$(CARGO) test --workspace --locked --test '[a-o]*' || failed='the first half'; \
-	wait $$! || failed="$${failed:+$$failed and }the second half"; \
-	cat $$log; \
-	if [ "$$failed" ]; then echo "test: FAILED: $$failed" >&2; exit 1; fi
+	$(CARGO) test --workspace --locked
 
 # FIRST: the first seed; JOBS: seeds that run at a time.
 SEEDS ?= 20
