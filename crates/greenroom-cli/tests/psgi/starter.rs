@@ -152,7 +152,8 @@ fn start_server_may_tell_an_old_process_twice_to_end_and_its_responses_are_whole
     let folder = Folder::new();
     let released = folder.path("released");
     folder.write("app/app.psgi", &waiting(&released));
-    let mut serve = command(&["serve", "--workers", "1"]);
+    // The old process may still accept the next request, which must not wait for the slow one.
+    let mut serve = command(&["serve", "--workers", "2"]);
     serve.arg(folder.path("app/app.psgi"));
     let mut server = Running::start(&mut start_server(&folder, &serve));
     let address = server.address.clone();
