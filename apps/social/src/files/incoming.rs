@@ -20,8 +20,7 @@ const WRITE_WAIT_MAX: Duration = Duration::from_secs(20);
 
 /// A temporary file that is written as its bytes arrive.
 ///
-/// While a write waits for its turn its caller reads nothing more, so the client is slowed down,
-/// and others' requests find the loop free.
+/// While a write waits for its turn its caller reads nothing more, so the client is slowed down.
 #[derive(Debug)]
 pub(crate) struct Incoming {
     file: Arc<File>,
