@@ -9,7 +9,7 @@ use http::{Response, StatusCode};
 use tokio::time::sleep;
 
 use super::waiting::{HALF_CLOSED, Wait};
-use super::{Connection, Outcome, Scratch, Turn};
+use super::{Connection, Outcome, READ_BYTES_MAX, Scratch, Turn};
 use crate::access;
 use crate::app::App;
 use crate::body::BodyError;
@@ -220,7 +220,7 @@ impl<A: App> Connection<A> {
             Poll::Pending => return Turn::Wait(Wait::Write),
             Poll::Ready(Err(error)) => return self.broken(&error),
         }
-        match self.socket.look(scratch.room(), cx) {
+        match self.socket.look(scratch.room_for(READ_BYTES_MAX), cx) {
             Poll::Ready(Ok(0)) => self.end_of_input(),
             Poll::Ready(Ok(bytes)) => {
                 scratch.filled(bytes);
@@ -263,7 +263,7 @@ impl<A: App> Connection<A> {
         let _ended = self.socket.poll_shutdown(cx);
         while self.discarded <= LINGER_BYTES_MAX {
             scratch.consume(scratch.unread().len());
-            match self.socket.poll_read(scratch.room(), cx) {
+            match self.socket.poll_read(scratch.room_for(READ_BYTES_MAX), cx) {
                 Poll::Pending => return Turn::Wait(Wait::Linger),
                 Poll::Ready(Ok(0) | Err(_)) => break,
                 Poll::Ready(Ok(bytes)) => self.discarded += bytes,

@@ -14,7 +14,7 @@ use tower_service::Service;
 use crate::access::Logged;
 use crate::app::{App, BoxError};
 use crate::body::{Feeder, RequestBody};
-use crate::event_loop::Tick;
+use crate::event_loop::{Tick, Ticket};
 use crate::proxies::ForwardedFor;
 use crate::request_metrics::MeteredRequest;
 
@@ -33,6 +33,8 @@ pin_project! {
         pub(super) continue_due: bool,
         // Ticks in which the application waited for the client's body.
         pub(super) body_waited: Tick,
+        // There while it waits for its turn to move more of a long body.
+        pub(super) ticket: Option<Ticket>,
         // Bytes of the request's head, and of its body if that came with it.
         bytes: usize,
     }
@@ -141,6 +143,7 @@ impl<A: App> Exchange<A> {
             feeder: None,
             continue_due: false,
             body_waited: 0,
+            ticket: None,
             bytes: 0,
         }
     }
@@ -155,6 +158,7 @@ impl<A: App> Exchange<A> {
         *this.head = Some(head);
         *this.bytes = bytes;
         *this.body_waited = 0;
+        *this.ticket = None;
         this.state.set(State::Waiting { body: Some(body) });
     }
 
@@ -187,6 +191,10 @@ impl<A: App> Exchange<A> {
 
     pub(super) fn continue_due(self: Pin<&mut Self>) -> &mut bool {
         self.project().continue_due
+    }
+
+    pub(super) fn ticket(self: Pin<&mut Self>) -> &mut Option<Ticket> {
+        self.project().ticket
     }
 
     pub(super) fn body_waited(self: Pin<&mut Self>) -> &mut Tick {

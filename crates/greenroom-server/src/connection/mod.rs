@@ -83,6 +83,12 @@ pub(crate) struct Connection<A: App> {
     leaving: Leaving,
 }
 
+/// Bytes that are read at once. All that is read of a body is handed over, and nothing kept.
+const READ_BYTES_MAX: usize = 64 * 1_024;
+
+/// The first bytes of a body, which wait for no turn.
+const SHORT_BODY_BYTES: u64 = 16 * 1_024;
+
 /// The result of serving a connection.
 pub(crate) enum Outcome<A: App> {
     /// Nothing.
@@ -186,6 +192,9 @@ impl<A: App> Connection<A> {
 
     fn turn(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> Turn<A> {
         if !self.outbox.is_empty() {
+            if !self.is_turn(cx) {
+                return Turn::Wait(Wait::Write);
+            }
             match self.poll_outbox(cx) {
                 Poll::Pending => return Turn::Wait(Wait::Write),
                 Poll::Ready(Err(error)) => return self.broken(&error),
@@ -200,9 +209,26 @@ impl<A: App> Connection<A> {
         }
     }
 
+    /// Returns `true` if the connection may move more of a long body. Otherwise it is woken when it
+    /// may: what else the loop has to do, and what has come meanwhile, goes first.
+    fn is_turn(&mut self, cx: &Context<'_>) -> bool {
+        let Some(exchange) = &mut self.exchange else {
+            return true;
+        };
+        self.home.bulk.is_turn(exchange.as_mut().ticket(), cx)
+    }
+
+    /// Counts bytes of a long body that were moved.
+    fn spend(&mut self, bytes: u64) {
+        if let Some(exchange) = &mut self.exchange {
+            self.home.bulk.spend(bytes, exchange.as_mut().ticket());
+        }
+    }
+
     fn poll_outbox(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let before = self.outbox.taken();
+        let (before, given) = (self.outbox.taken(), self.outbox.given());
         let flushed = self.outbox.poll_flush(&mut self.socket, cx);
+        self.spend(self.outbox.given() - given);
         if self.outbox.taken() > before {
             self.count_taken();
         }
@@ -249,7 +275,7 @@ impl<A: App> Connection<A> {
             // The next request is hardly there yet: let the runtime say when.
             return Turn::Wait(wait);
         }
-        match self.socket.poll_read(scratch.room(), cx) {
+        match self.socket.poll_read(scratch.room_for(READ_BYTES_MAX), cx) {
             Poll::Pending => Turn::Wait(wait),
             Poll::Ready(Ok(0)) => self.end_of_input(),
             Poll::Ready(Ok(bytes)) => {

@@ -5,6 +5,9 @@ use bytes::{Buf, Bytes};
 
 use super::socket::Socket;
 
+/// Bytes that are sent at once, if the client takes them: then the loop has its other work go first.
+const SENT_BYTES_MAX: usize = 256 * 1_024;
+
 /// Output that a client did not take yet: bytes that were copied, then a chunk of a body that was
 /// not, and what ends the chunk. Empty, and without memory of its own, unless the client reads too
 /// slowly.
@@ -41,6 +44,15 @@ impl Uncopied {
         self.part.len() + self.end.len()
     }
 
+    /// Returns the first bytes of the chunk, at most so many, and what stands behind it if that is
+    /// all of it.
+    fn first(&self, bytes: usize) -> (&[u8], &'static [u8]) {
+        match self.part.get(..bytes) {
+            Some(first) => (first, &[]),
+            None => (&self.part, self.end),
+        }
+    }
+
     fn advance(&mut self, sent: usize) {
         let of_part = sent.min(self.part.len());
         self.part.advance(of_part);
@@ -53,8 +65,9 @@ impl Outbox {
         self.kept.is_none()
     }
 
-    /// Sends `bytes` and then `rest`, and keeps what the client does not take at once. Pending
-    /// means that something was kept. The outbox must be empty, and `bytes` is afterwards.
+    /// Sends `bytes` and then `rest`, and keeps what the client does not take at once, and what is
+    /// beyond [`SENT_BYTES_MAX`]. Pending means that something was kept. The outbox must be empty,
+    /// and `bytes` is afterwards.
     pub(super) fn poll_send(
         &mut self,
         bytes: &mut Vec<u8>,
@@ -127,6 +140,11 @@ impl Outbox {
         self.taken = self.taken.max(taken);
     }
 
+    /// Bytes that were given to the socket in all.
+    pub(super) fn given(&self) -> u64 {
+        self.given
+    }
+
     /// Bytes that the system took in all: while this grows, the client reads.
     pub(super) fn taken(&self) -> u64 {
         self.taken
@@ -152,13 +170,20 @@ fn poll_send_all(
     socket: &mut Socket,
     cx: &mut Context<'_>,
 ) -> Poll<io::Result<()>> {
+    let mut room = SENT_BYTES_MAX;
     while *sent < bytes.len() || !rest.is_empty() {
-        let left = &bytes[*sent..];
+        if room == 0 {
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        let left = &bytes[*sent..bytes.len().min(*sent + room)];
+        let (part, end) = rest.first(room - left.len());
         let taken = if left.is_empty() {
-            ready!(socket.poll_write(&rest.part, rest.end, &[], cx))?
+            ready!(socket.poll_write(part, end, &[], cx))?
         } else {
-            ready!(socket.poll_write(left, &rest.part, rest.end, cx))?
+            ready!(socket.poll_write(left, part, end, cx))?
         };
+        room = room.saturating_sub(taken);
         // A stream that takes nothing and is not pending would be asked without end.
         if taken == 0 {
             return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));

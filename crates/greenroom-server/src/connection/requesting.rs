@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use super::closing::Closing;
 use super::waiting::Wait;
-use super::{Connection, Outcome, Scratch, Turn};
+use super::{Connection, Outcome, READ_BYTES_MAX, SHORT_BODY_BYTES, Scratch, Turn};
 use crate::access::Logged;
 use crate::app::App;
 use crate::body::{BodyError, BodyPace, RequestBody, pair};
@@ -21,8 +21,6 @@ use crate::request_metrics::MeteredRequest;
 
 /// A body that is passed over may be this long; beyond it, closing is cheaper.
 pub(super) const DISCARDED_BYTES_MAX: usize = 256 * 1_024;
-/// Chunks of a body are gathered up to this size before they are handed over.
-const PART_BYTES: usize = 64 * 1_024;
 
 /// The input right behind a chunk of a body.
 enum Behind {
@@ -221,7 +219,7 @@ impl<A: App> Connection<A> {
                 self.put_off(behind);
                 Turn::Again
             }
-            Ok((_, Behind::Nothing)) => self.read(Wait::Body, cx, scratch),
+            Ok((_, Behind::Nothing)) => self.read_body(cx, scratch),
             Ok((_, Behind::Trailers(trailers))) => {
                 self.feed(Frame::trailers(*trailers), cx);
                 Turn::Again
@@ -231,6 +229,28 @@ impl<A: App> Connection<A> {
                 Turn::Again
             }
         }
+    }
+
+    /// Reads more of the body; a long one waits for its turn.
+    fn read_body(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> Turn<A> {
+        if !self.is_body_long() {
+            return self.read(Wait::Body, cx, scratch);
+        }
+        if !self.is_turn(cx) {
+            // From now on it is not the client that is waited for, so no deadline runs.
+            self.body_came();
+            return Turn::Wait(Wait::Handler);
+        }
+        let turn = self.read(Wait::Body, cx, scratch);
+        self.spend(scratch.unread().len() as u64);
+        turn
+    }
+
+    /// Returns `true` if so much of the request's body has come that the rest waits for turns.
+    pub(super) fn is_body_long(&mut self) -> bool {
+        let mut received = 0;
+        self.with_feeder(|feeder| received = feeder.received);
+        received >= SHORT_BODY_BYTES
     }
 
     fn say_continue(&mut self, scratch: &mut Scratch) {
@@ -244,8 +264,8 @@ impl<A: App> Connection<A> {
         }
     }
 
-    /// Takes what there is of the body from the input: data, up to [`PART_BYTES`], and what came
-    /// right behind it.
+    /// Takes what there is of the body from the input: data, gathered up to [`READ_BYTES_MAX`], and
+    /// what came right behind it.
     fn gather(&mut self, scratch: &mut Scratch) -> Result<(Vec<u8>, Behind), Rejected> {
         let mut part = Vec::new();
         let mut trailers = None;
@@ -254,7 +274,7 @@ impl<A: App> Connection<A> {
             return Ok((part, Behind::Trailers(trailers)));
         }
         let mut context = self.home.context.borrow_mut();
-        while part.len() < PART_BYTES {
+        while part.len() < READ_BYTES_MAX {
             let Received { consumed, event } = self.http.receive(scratch.unread(), &mut context)?;
             let behind = match event {
                 Event::Data(data) => {

@@ -13,7 +13,7 @@ use super::outbox::Uncopied;
 use super::requesting::DISCARDED_BYTES_MAX;
 use super::scratch::OUTPUT_BYTES_FULL;
 use super::waiting::Wait;
-use super::{Connection, Outcome, Scratch, Turn};
+use super::{Connection, Outcome, READ_BYTES_MAX, SHORT_BODY_BYTES, Scratch, Turn};
 use crate::access;
 use crate::app::App;
 use crate::failure;
@@ -93,9 +93,12 @@ impl<A: App> Connection<A> {
         while !self.ended && !scratch.is_full() {
             // Without memory for more, no more is read than tells whether the client has left.
             let is_short = self.home.memory.is_full();
-            let room = scratch.room();
-            let room_bytes = if is_short { 1 } else { room.len() };
-            match self.socket.poll_read(&mut room[..room_bytes], cx) {
+            let bytes_max = if is_short { 1 } else { READ_BYTES_MAX };
+            let is_long = self.is_body_long();
+            if is_long && !self.is_turn(cx) {
+                break;
+            }
+            match self.socket.poll_read(scratch.room_for(bytes_max), cx) {
                 Poll::Pending => break,
                 Poll::Ready(Ok(0)) => {
                     self.ended = true;
@@ -105,6 +108,9 @@ impl<A: App> Connection<A> {
                 }
                 Poll::Ready(Ok(bytes)) => {
                     scratch.filled(bytes);
+                    if is_long {
+                        self.spend(bytes as u64);
+                    }
                     if is_short {
                         break;
                     }
@@ -176,10 +182,13 @@ impl<A: App> Connection<A> {
         self.finish(None, scratch)
     }
 
-    /// Sends what there is of the response's body.
+    /// Sends what there is of the response's body; a long one waits for its turn.
     pub(super) fn respond(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> Turn<A> {
         if !self.http.sends_body() {
             return self.finish(None, scratch);
+        }
+        if self.is_response_long() && !self.is_turn(cx) {
+            return Turn::Wait(Wait::Handler);
         }
         let Some(exchange) = &mut self.exchange else {
             return Turn::Again;
@@ -199,6 +208,13 @@ impl<A: App> Connection<A> {
                 self.abort_response(cx, scratch)
             }
         }
+    }
+
+    /// Returns `true` if so much of the response's body was sent that the rest waits for turns.
+    fn is_response_long(&mut self) -> bool {
+        let exchange = self.exchange.as_mut();
+        let sent = exchange.map_or(0, |exchange| exchange.as_mut().about().sent);
+        sent > SHORT_BODY_BYTES
     }
 
     fn send(
@@ -224,6 +240,9 @@ impl<A: App> Connection<A> {
                     "a response is longer than its Content-Length; cut there"
                 );
             }
+        }
+        if self.is_response_long() {
+            self.spend(framed.length as u64);
         }
         let end = framed.end;
         match self.send_part(Uncopied { part, end }, cx, scratch) {

@@ -67,8 +67,15 @@ impl Scratch {
         }
     }
 
-    /// Returns the room for more input, never empty unless [`is_full`](Self::is_full).
-    pub(super) fn room(&mut self) -> &mut [u8] {
+    /// Returns the room for more input, at most so many bytes; never empty unless
+    /// [`is_full`](Self::is_full).
+    pub(super) fn room_for(&mut self, bytes: usize) -> &mut [u8] {
+        let room = self.room();
+        let bytes = bytes.min(room.len());
+        &mut room[..bytes]
+    }
+
+    fn room(&mut self) -> &mut [u8] {
         if self.input.len() - self.end < ROOM_MIN {
             self.input.copy_within(self.start..self.end, 0);
             self.end -= self.start;

@@ -4,6 +4,7 @@ mod accept_policy;
 mod acceptor;
 mod announced;
 mod balance;
+mod bulk;
 mod distribute;
 #[cfg(feature = "tls")]
 mod handshakes;
@@ -27,6 +28,7 @@ use tokio::sync::{Notify, mpsc, watch};
 use tokio::time::Instant;
 
 pub(crate) use balance::Balance;
+pub(crate) use bulk::{Bulk, Ticket};
 pub(crate) use distribute::Loops;
 pub use lag::{LoopStatus, Pressure};
 pub(crate) use lag::{Record, Roster};
@@ -89,6 +91,7 @@ pub(crate) struct Loop<A: App> {
     pub(crate) permits: Arc<Permits>,
     pub(crate) in_flight: Arc<InFlight>,
     pub(crate) meter: Meter,
+    pub(crate) bulk: Bulk,
     pub(crate) teller: Teller,
     /// There if requests are counted by their routes.
     pub(crate) requests: Option<Rc<Requests>>,
@@ -121,6 +124,7 @@ impl<A: App> Loop<A> {
             permits: Arc::new(Permits::new(member.index, Arc::clone(balance))),
             in_flight: Arc::default(),
             meter: Meter::new(Arc::clone(&member.record), limits, member.watch.clone()),
+            bulk: Bulk::default(),
             teller: Teller::default(),
             requests: member.settings.request_metrics.then(Requests::new),
             addresses: Arc::clone(&member.addresses),

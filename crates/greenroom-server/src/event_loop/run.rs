@@ -52,6 +52,7 @@ pub(crate) async fn run<A: App>(app: A, mut member: Member) -> io::Result<Vec<Ab
     let home = Loop::new(app, &member);
     let listeners: io::Result<Vec<_>> = member.listeners.drain(..).map(watched).collect();
     let ticking = tokio::task::spawn_local(tick(Rc::clone(&home)));
+    let turning = tokio::task::spawn_local(turn(Rc::clone(&home)));
     let probing = tokio::task::spawn_local(Rc::clone(&home).probe());
     let mut listeners = listeners?;
     if let Some(gate) = member.gate.take()
@@ -84,6 +85,7 @@ pub(crate) async fn run<A: App>(app: A, mut member: Member) -> io::Result<Vec<Ab
     }
     drain(&home, member.settings.limits.drain_deadline, late).await;
     ticking.abort();
+    turning.abort();
     probing.abort();
     Ok(home.cut.take())
 }
@@ -103,6 +105,10 @@ async fn tick<A: App>(home: Rc<Loop<A>>) {
         sleep(TICK).await;
         home.tick();
     }
+}
+
+async fn turn<A: App>(home: Rc<Loop<A>>) {
+    home.bulk.run().await;
 }
 
 /// Serves what other loops accepted, until the server drains.

@@ -51,7 +51,7 @@ fn info() -> ConnectionInfo {
 }
 
 /// A server on the test's thread that listens nowhere.
-struct Rig {
+pub(crate) struct Rig {
     handle: Handle,
     serving: JoinHandle<Result<DrainReport, Error>>,
     give: mpsc::UnboundedSender<AcceptedStream>,
@@ -62,7 +62,7 @@ impl Rig {
         Self::with(app, Limits::default())
     }
 
-    fn with(app: impl App, limits: Limits) -> Self {
+    pub(crate) fn with(app: impl App, limits: Limits) -> Self {
         let (give, given) = mpsc::unbounded_channel();
         let server = Server::builder()
             .loops(2.try_into().unwrap())
@@ -78,7 +78,7 @@ impl Rig {
         }
     }
 
-    fn give<S>(&self, stream: S)
+    pub(crate) fn give<S>(&self, stream: S)
     where
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
@@ -86,7 +86,7 @@ impl Rig {
         self.give.send(stream).unwrap();
     }
 
-    fn connect(&self) -> Client {
+    pub(crate) fn connect(&self) -> Client {
         let (client, server) = duplex(HELD_BYTES);
         self.give(server);
         Client::over(client)

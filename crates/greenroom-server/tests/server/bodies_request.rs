@@ -50,6 +50,8 @@ async fn a_client_is_read_only_as_fast_as_the_application_reads() {
         assert!(taken < 1_500_000, "the server took {taken} bytes ahead");
         release.notify_one();
         assert_eq!(taken + fill(&mut client, ALL - taken).await, ALL);
+        // Over TLS the client itself may hold the last of it.
+        client.send([]).await;
         assert_eq!(client.response().await.text(), ALL.to_string());
     })
     .await;

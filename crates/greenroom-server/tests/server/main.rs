@@ -27,6 +27,7 @@ mod lag;
 mod leaving;
 mod limits;
 mod listening;
+mod long_bodies;
 mod memory;
 mod over;
 mod panics;

@@ -91,6 +91,7 @@ async fn a_body_comes_in_records_of_any_size_and_with_new_keys() {
                 );
                 writing.write_all(head.as_bytes()).await.unwrap();
                 writing.write_all(&pattern(0, length)).await.unwrap();
+                writing.flush().await.unwrap();
                 writing
             };
             let receiving = async {
