@@ -25,7 +25,7 @@ use axum::middleware::from_fn_with_state;
 use axum::routing::any;
 use axum::{Extension, Router};
 use bytesize::ByteSize;
-use greenroom::TextRejections;
+use greenroom::{Placement, TextRejections};
 use http::HeaderValue;
 use http::header::CACHE_CONTROL;
 use tower_http::set_header::SetResponseHeaderLayer;
@@ -131,7 +131,11 @@ fn upload_routes(app: &App) -> OpenApiRouter<App> {
     let signed = SignedUploads::new(SIGNED_UPLOADS_MAX, signed_max);
     let bytes_max = upload::bytes_max(pictures) + AROUND_PICTURES;
     let routes = OpenApiRouter::new().routes(routes!(upload::upload));
-    guarded(routes, app, bytes_max).route_layer(Extension(signed))
+    guarded(routes, app, bytes_max)
+        .route_layer(Extension(signed))
+        // Many short runs, in which nothing computes for long: each part of a body would else be
+        // passed on to a thread that competes with the loop for the core.
+        .route_layer(Placement::inline())
 }
 
 fn streaming_routes(app: &App) -> OpenApiRouter<App> {

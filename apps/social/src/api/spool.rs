@@ -34,7 +34,7 @@ pub(crate) async fn spool(
     mut part: Field<'_>,
     bytes_max: ByteSize,
 ) -> Result<TempPath, Failure> {
-    let mut file = files.receive().map_err(io_failure)?;
+    let mut file = files.receive().await.map_err(io_failure)?;
     let mut bytes = 0;
     while let Some(chunk) = part.chunk().await.map_err(|error| refused(&error))? {
         bytes += u64::try_from(chunk.len()).unwrap_or(u64::MAX);

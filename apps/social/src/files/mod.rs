@@ -10,6 +10,7 @@ pub(crate) use sweeper::Sweeper;
 use std::ffi::OsStr;
 use std::fs::{self, File, Permissions};
 use std::io;
+use std::iter;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -154,8 +155,13 @@ impl Files {
     }
 
     /// Like [`spool`](Self::spool), to be written as the bytes arrive.
-    pub(crate) fn receive(&self) -> io::Result<Incoming> {
-        Ok(Incoming::new(self.spool()?, &self.writes))
+    pub(crate) async fn receive(&self) -> io::Result<Incoming> {
+        let files = self.clone();
+        let file = spawn_blocking(move || files.spool()).await;
+        Ok(Incoming::new(
+            file.map_err(io::Error::other)??,
+            &self.writes,
+        ))
     }
 
     /// Deletes the files of uploads that were last written before `until`, and returns their
@@ -214,7 +220,8 @@ impl Files {
     }
 
     /// Stores the file of a picture as it came, which is one of [`spool`](Self::spool); it is
-    /// durable when this returns. A directory takes the file itself; for a bucket it is copied.
+    /// durable when this returns. A directory takes the file itself; for a bucket, or if uploads are
+    /// on another file system, it is copied.
     ///
     /// # Errors
     /// [`Failure::Unavailable`] if it cannot be stored.
@@ -223,22 +230,24 @@ impl Files {
         let permit = permit.map_err(|_| io_failure(io::ErrorKind::TimedOut.into()))?;
         let _permit = permit.map_err(Failure::internal)?;
         if self.directory.is_some() {
-            return self.move_original(picture, original).await;
+            match self.move_original(picture, original).await {
+                Err(error) if crosses_devices(&error) => {}
+                moved => return moved.map_err(unavailable),
+            }
         }
         let content = tokio::fs::read(original).await.map_err(io_failure)?;
         self.put(picture, Size::Original, content.into()).await
     }
 
-    async fn move_original(&self, picture: Id, original: &Path) -> Result<(), Failure> {
+    async fn move_original(&self, picture: Id, original: &Path) -> object_store::Result<()> {
         let name = original.file_name().and_then(OsStr::to_str);
-        let name = name.ok_or_else(|| io_failure(io::ErrorKind::InvalidFilename.into()))?;
+        let name = name.ok_or_else(|| local(io::ErrorKind::InvalidFilename.into()))?;
         let from = ObjectPath::from_iter([INCOMING, name]);
         let original = original.to_owned();
-        let synced = spawn_blocking(move || File::open(original)?.sync_all()).await;
-        synced.map_err(Failure::internal)?.map_err(io_failure)?;
+        let synced = spawn_blocking(move || File::open(original)?.sync_all()).await?;
+        synced.map_err(local)?;
         let to = path(picture, Size::Original);
-        let moved = self.objects.rename(&from, &to);
-        moved.await.map_err(unavailable)
+        self.objects.rename(&from, &to).await
     }
 
     /// Stores the smaller sizes of a picture; they are durable when this returns.
@@ -266,7 +275,7 @@ impl Files {
         }
         let content = self.read(picture, Size::Original).await?;
         let mut stream = content.ok_or_else(|| not_shared(picture))?.stream;
-        let mut copy = self.receive().map_err(io_failure)?;
+        let mut copy = self.receive().await.map_err(io_failure)?;
         while let Some(bytes) = stream.try_next().await.map_err(unavailable)? {
             copy.write(&bytes).await.map_err(io_failure)?;
         }
@@ -327,6 +336,20 @@ fn not_shared(picture: Id) -> Failure {
     io_failure(io::Error::new(io::ErrorKind::NotFound, text))
 }
 
+fn local(error: io::Error) -> Error {
+    Error::Generic {
+        store: "LocalFileSystem",
+        source: error.into(),
+    }
+}
+
+/// Tells whether a file was not moved as the directory of uploads is a mount of its own.
+fn crosses_devices(error: &(dyn std::error::Error + 'static)) -> bool {
+    let causes = iter::successors(Some(error), |error| error.source());
+    let mut reasons = causes.filter_map(|cause| cause.downcast_ref::<io::Error>());
+    reasons.any(|reason| reason.kind() == io::ErrorKind::CrossesDevices)
+}
+
 fn unavailable(error: Error) -> Failure {
     io_failure(io::Error::other(error))
 }
@@ -364,6 +387,8 @@ fn open_bucket(url: &Url) -> anyhow::Result<Arc<dyn ObjectStore>> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::symlink;
+
     use futures_util::TryStreamExt;
 
     use super::*;
@@ -411,5 +436,24 @@ mod tests {
                 .expect("the directory is there");
             assert!(content.is_none(), "{size:?}");
         }
+    }
+
+    #[tokio::test]
+    async fn an_original_is_copied_from_a_directory_of_uploads_on_another_file_system() {
+        let directory = tempfile::tempdir().expect("there is room for a directory");
+        let elsewhere = tempfile::tempdir_in("/dev/shm").expect("there is room in memory");
+        symlink(elsewhere.path(), directory.path().join(INCOMING)).expect("it is linked");
+        let settings = FilesSettings::Directory(directory.path().to_owned());
+        let files = Files::open(&settings).expect("the directory is there");
+        let original = files.spool().expect("there is room for a file");
+        fs::write(original.path(), b"as it came").expect("there is room for its content");
+        let picture = Id::new();
+        files
+            .store_original(picture, original.path())
+            .await
+            .expect("it is kept");
+        let stored = files.original(picture).await.expect("it is there");
+        let content = fs::read(stored.path()).expect("it is a file");
+        assert_eq!(content, b"as it came");
     }
 }

@@ -25,6 +25,7 @@ use axum::response::Response;
 use axum::routing::{get, post};
 use axum_extra::extract::cookie::CookieJar;
 use bytesize::ByteSize;
+use greenroom::Placement;
 use http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, REFERRER_POLICY, SET_COOKIE,
     X_CONTENT_TYPE_OPTIONS,
@@ -157,6 +158,8 @@ fn uploads(app: &App) -> Router<App> {
     Router::new()
         .route("/albums/{id}/pictures", post(upload::receive))
         .route_layer(body_limit(bytes_max))
+        // As that of the API.
+        .route_layer(Placement::inline())
 }
 
 fn header(name: HeaderName, value: &'static str) -> SetResponseHeaderLayer<HeaderValue> {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -13,6 +13,7 @@ use tempfile::TempDir;
 
 use super::client::{Login, Outcome, Replicas};
 use super::replica::Replica;
+use crate::kit::entries;
 
 /// Pictures of one upload: their files are stored one after the other.
 const PICTURES: usize = 10;
@@ -138,13 +139,6 @@ impl Uploads {
         };
         shelves.flat_map(|shelf| entries(shelf)).map(name).collect()
     }
-}
-
-fn entries(directory: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(directory).into_iter().flatten();
-    entries
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .collect()
 }
 
 fn png() -> Vec<u8> {

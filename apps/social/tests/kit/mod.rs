@@ -10,6 +10,7 @@ pub(crate) mod program;
 pub(crate) mod redis;
 pub(crate) mod smtp;
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Returns a path below `target/tools`.
@@ -25,4 +26,12 @@ pub(crate) fn installed(relative: &str) -> PathBuf {
         "{shown} is not installed: run `cargo xtask tools`"
     );
     path
+}
+
+/// Returns the paths of what is in a directory; none if it is not there.
+pub(crate) fn entries(directory: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(directory).into_iter().flatten();
+    entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .collect()
 }

@@ -11,6 +11,7 @@ use url::Url;
 
 use super::process::Process;
 use crate::kit::app::TestApp;
+use crate::kit::entries;
 
 /// The time after which a process counts as dead: a killed one is missed as soon as this.
 const LEASE: Duration = Duration::from_secs(6);
@@ -84,11 +85,4 @@ impl Network {
 
 fn config_of(directory: &Path) -> PathBuf {
     directory.join("images.toml")
-}
-
-fn entries(directory: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(directory).into_iter().flatten();
-    entries
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .collect()
 }

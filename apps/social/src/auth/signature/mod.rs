@@ -129,7 +129,8 @@ async fn whole(parts: &Parts, body: Body) -> Result<Result<Bytes, Response>, Fai
             };
         }
     };
-    if !digest::is_of(&expected, &body) {
+    let is_of = digest::is_of(expected, body.clone()).await;
+    if !is_of.map_err(Failure::internal)? {
         return Err(Error::Body.into());
     }
     Ok(Ok(body))
