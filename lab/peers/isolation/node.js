@@ -3,6 +3,7 @@
 
 const cluster = require('node:cluster');
 const http = require('node:http');
+const { Readable } = require('node:stream');
 
 const [port, processes] = process.argv.slice(2).map(Number);
 const N_MAX = 100_000;
@@ -15,6 +16,21 @@ function fibonacci(n) {
     [current, next] = [next, current + next];
   }
   return current;
+}
+
+function take(request, response) {
+  let bytes = 0;
+  request.on('data', (part) => {
+    bytes += part.length;
+  });
+  request.on('end', () => response.end(`${bytes}\n`));
+}
+
+function* parts() {
+  const part = Buffer.alloc(64 * 1024);
+  for (let i = 0; i < 16 * 1024; i++) {
+    yield part;
+  }
 }
 
 function answer(path) {
@@ -39,6 +55,12 @@ if (processes > 1 && cluster.isPrimary) {
   }
 } else {
   const server = http.createServer((request, response) => {
+    if (request.url === '/take') {
+      return take(request, response);
+    }
+    if (request.url === '/give') {
+      return Readable.from(parts()).pipe(response);
+    }
     const text = answer(request.url);
     const body = text ?? 'Nothing is here.\n';
     response.writeHead(text === null ? 404 : 200, {

@@ -2,6 +2,7 @@
 package main
 
 import (
+	"io"
 	"log"
 	"math/big"
 	"net/http"
@@ -16,6 +17,8 @@ func main() {
 	mux.HandleFunc("GET /fib/{n}", fib)
 	mux.HandleFunc("GET /page/{n}", fib)
 	mux.HandleFunc("GET /block/{n}", block)
+	mux.HandleFunc("POST /take", take)
+	mux.HandleFunc("GET /give", give)
 	log.Fatal(http.ListenAndServe(os.Args[1], mux))
 }
 
@@ -36,6 +39,24 @@ func block(w http.ResponseWriter, r *http.Request) {
 	if millis, ok := number(w, r, 60_000); ok {
 		time.Sleep(time.Duration(millis) * time.Millisecond)
 		answer(w, "done\n")
+	}
+}
+
+func take(w http.ResponseWriter, r *http.Request) {
+	bytes, err := io.Copy(io.Discard, r.Body)
+	if err != nil {
+		http.Error(w, "the body ended early", http.StatusBadRequest)
+		return
+	}
+	answer(w, strconv.FormatInt(bytes, 10)+"\n")
+}
+
+func give(w http.ResponseWriter, _ *http.Request) {
+	part := make([]byte, 64*1024)
+	for range 16 * 1024 {
+		if _, err := w.Write(part); err != nil {
+			return
+		}
 	}
 }
 

@@ -2,7 +2,7 @@
 
 use axum::error_handling::HandleErrorLayer;
 use axum::http::StatusCode;
-use axum::routing::{MethodRouter, get};
+use axum::routing::{MethodRouter, get, post};
 use axum::{BoxError, Router};
 use clap::ValueEnum;
 use greenroom_stage::{Placement, Stage};
@@ -12,7 +12,8 @@ use tower::load_shed::LoadShedLayer;
 use tower_http::compression::CompressionLayer;
 
 use crate::handlers::{
-    block_elsewhere, block_inline, by_path, fib_elsewhere, fib_inline, hello, json, status,
+    block_elsewhere, block_inline, by_path, fib_elsewhere, fib_inline, give, hello, json, status,
+    take,
 };
 
 /// The most `/fib` requests in flight in the application with `load_shed`.
@@ -76,6 +77,8 @@ fn routes(fib: MethodRouter, block: MethodRouter) -> Router {
         .route("/hello", get(hello))
         .route("/fib/{n}", fib)
         .route("/block/{millis}", block)
+        .route("/take", post(take))
+        .route("/give", get(give))
         // Its author takes it for short.
         .route("/page/{n}", get(fib_inline))
 }

@@ -1,5 +1,6 @@
-//! The handlers: they do nothing, compute, block, or send a large body.
+//! The handlers: they do nothing, compute, block, or move a large body.
 
+use std::convert::Infallible;
 use std::fmt::Write as _;
 use std::mem;
 use std::sync::LazyLock;
@@ -7,10 +8,12 @@ use std::thread;
 use std::time::Duration;
 
 use axum::Json;
+use axum::body::{Body, Bytes};
 use axum::extract::Path;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{StatusCode, Uri};
 use axum::response::IntoResponse;
+use futures_util::{StreamExt, stream};
 use greenroom_stage::Status;
 use num_bigint::BigUint;
 use tokio::task::spawn_blocking;
@@ -20,6 +23,10 @@ const N_MAX: u64 = 100_000;
 const MILLIS_MAX: u64 = 60_000;
 /// The least length of the large body.
 const JSON_BYTES: usize = 1_600_000;
+
+/// The parts of the longest body, a gigabyte.
+const PARTS: usize = 16 * 1_024;
+const PART: Bytes = Bytes::from_static(&[0; 64 * 1_024]);
 
 static JSON: LazyLock<String> = LazyLock::new(json_text);
 
@@ -53,6 +60,22 @@ pub(crate) async fn by_path(uri: Uri) -> Response {
     let millis = uri.path().strip_prefix("/block/");
     let millis = millis.and_then(|millis| millis.parse().ok());
     millis.map_or(Err(StatusCode::NOT_FOUND), block)
+}
+
+/// Reads a body to its end, and tells its length.
+pub(crate) async fn take(body: Body) -> Response {
+    let mut parts = body.into_data_stream();
+    let mut bytes = 0;
+    while let Some(part) = parts.next().await {
+        bytes += part.map_err(|_| StatusCode::BAD_REQUEST)?.len();
+    }
+    Ok(format!("{bytes}\n"))
+}
+
+/// Sends a gigabyte of zeros.
+pub(crate) async fn give() -> Body {
+    let parts = stream::repeat(PART).take(PARTS);
+    Body::from_stream(parts.map(Ok::<_, Infallible>))
 }
 
 /// Returns the large body at once; its compression takes long.

@@ -2,6 +2,7 @@
 //! waves, and who look into a server. Each prints one JSON object.
 
 mod http;
+mod torrents;
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::time::Duration;
@@ -52,6 +53,8 @@ enum What {
     Probe { path: String },
     /// Waits until /hello responds quickly again
     Quiet,
+    /// Long bodies of clients that are as fast as the server
+    Torrents(torrents::Torrents),
     /// Reads /greenroom/status
     Status { route: String },
 }
@@ -85,6 +88,7 @@ async fn main() -> anyhow::Result<()> {
         What::Waves(crowd) => crowd.waves(server).await,
         What::Probe { path } => probe(server, &path).await,
         What::Quiet => json!({ "quiet": u8::from(is_quiet_in_time(server).await) }),
+        What::Torrents(torrents) => torrents.run(server).await?,
         What::Status { route } => status(server, &route).await,
     };
     println!("{figures}");

@@ -1,0 +1,81 @@
+//! Clients that send or take a body as fast as the server does.
+
+use std::net::SocketAddrV4;
+use std::time::Duration;
+
+use anyhow::Context;
+use clap::Args;
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, timeout_at};
+
+const PART_BYTES: usize = 64 * 1_024;
+/// More than is sent in the time that is allowed.
+const BODY_BYTES: u64 = 1 << 40;
+
+#[derive(Debug, Args)]
+pub(crate) struct Torrents {
+    #[arg(long)]
+    uploads: u8,
+    #[arg(long)]
+    downloads: u8,
+    #[arg(long)]
+    seconds: f64,
+}
+
+impl Torrents {
+    /// Sends to `/take` and takes from `/give`, until the time is over.
+    pub(crate) async fn run(&self, server: SocketAddrV4) -> anyhow::Result<Value> {
+        let until = Instant::now() + Duration::from_secs_f64(self.seconds);
+        let (mut up, mut down) = (JoinSet::new(), JoinSet::new());
+        for _ in 0..self.uploads {
+            up.spawn(upload(server, until));
+        }
+        for _ in 0..self.downloads {
+            down.spawn(download(server, until));
+        }
+        let megabytes_a_second = |moved: Vec<anyhow::Result<u64>>| {
+            let moved: anyhow::Result<Vec<u64>> = moved.into_iter().collect();
+            anyhow::Ok(moved?.iter().sum::<u64>() as f64 / 1e6 / self.seconds)
+        };
+        Ok(json!({
+            "up_mb_s": megabytes_a_second(up.join_all().await)?,
+            "down_mb_s": megabytes_a_second(down.join_all().await)?,
+        }))
+    }
+}
+
+/// Returns the bytes that were sent.
+async fn upload(server: SocketAddrV4, until: Instant) -> anyhow::Result<u64> {
+    let mut stream = TcpStream::connect(server).await?;
+    let head =
+        format!("POST /take HTTP/1.1\r\nHost: {server}\r\nContent-Length: {BODY_BYTES}\r\n\r\n");
+    stream.write_all(head.as_bytes()).await?;
+    let part = vec![0; PART_BYTES];
+    let mut moved = 0;
+    while let Ok(sent) = timeout_at(until, stream.write(&part)).await {
+        moved += sent.context("an upload was ended")? as u64;
+    }
+    Ok(moved)
+}
+
+/// Returns the bytes that came, in as many responses as there was time for.
+async fn download(server: SocketAddrV4, until: Instant) -> anyhow::Result<u64> {
+    let mut moved = 0;
+    let mut part = vec![0; PART_BYTES];
+    while Instant::now() < until {
+        let mut stream = TcpStream::connect(server).await?;
+        let head = format!("GET /give HTTP/1.1\r\nHost: {server}\r\nConnection: close\r\n\r\n");
+        stream.write_all(head.as_bytes()).await?;
+        while let Ok(read) = timeout_at(until, stream.read(&mut part)).await {
+            let read = read.context("a download was ended")?;
+            if read == 0 {
+                break;
+            }
+            moved += read as u64;
+        }
+    }
+    Ok(moved)
+}
