@@ -220,8 +220,8 @@ impl Files {
     }
 
     /// Stores the file of a picture as it came, which is one of [`spool`](Self::spool); it is
-    /// durable when this returns. A directory takes the file itself; for a bucket, or if uploads are
-    /// on another file system, it is copied.
+    /// durable when this returns. A directory takes the file itself; for a bucket, or if uploads
+    /// are on another file system, it is copied.
     ///
     /// # Errors
     /// [`Failure::Unavailable`] if it cannot be stored.

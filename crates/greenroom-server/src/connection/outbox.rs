@@ -5,7 +5,7 @@ use bytes::{Buf, Bytes};
 
 use super::socket::Socket;
 
-/// Bytes that are sent at once, if the client takes them: then the loop has its other work go first.
+/// Bytes that are sent at once, if the client takes them; then the loop's other work goes first.
 const SENT_BYTES_MAX: usize = 256 * 1_024;
 
 /// Output that a client did not take yet: bytes that were copied, then a chunk of a body that was
