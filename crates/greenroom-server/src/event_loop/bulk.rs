@@ -2,7 +2,6 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
-use std::num::NonZeroU64;
 use std::task::{Context, Waker};
 
 use tokio::sync::Notify;
@@ -14,7 +13,7 @@ const ROUND_BYTES: u64 = 64 * 1_024;
 
 /// The place of a connection in the queue for its turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Ticket(NonZeroU64);
+pub(crate) struct Ticket(u64);
 
 /// Limits the bytes of bodies that a loop moves in a round, between two looks for new events.
 ///
@@ -24,9 +23,7 @@ pub(crate) struct Ticket(NonZeroU64);
 pub(crate) struct Bulk {
     /// Bytes that may be moved in this round.
     left: Cell<u64>,
-    /// The number of the last ticket.
-    given: Cell<u64>,
-    /// The number of the last one whose turn has come.
+    /// The number of the last ticket whose turn has come.
     called: Cell<u64>,
     /// By their tickets: `called + 1` is the first.
     waiting: RefCell<VecDeque<Waker>>,
@@ -38,7 +35,6 @@ impl Default for Bulk {
     fn default() -> Self {
         Self {
             left: Cell::new(ROUND_BYTES),
-            given: Cell::new(0),
             called: Cell::new(0),
             waiting: RefCell::default(),
             wanted: Notify::new(),
@@ -51,15 +47,16 @@ impl Bulk {
     /// turn. Otherwise it has a ticket, and its task is woken when its turn has come.
     pub(crate) fn is_turn(&self, ticket: &mut Option<Ticket>, cx: &Context<'_>) -> bool {
         match ticket {
-            Some(Ticket(number)) if number.get() > self.called.get() => {
-                self.keep_waiting(number.get(), cx);
+            Some(Ticket(number)) if *number > self.called.get() => {
+                self.keep_waiting(*number, cx);
                 return false;
             }
             Some(_) => {}
             None if self.left.get() > 0 && self.waiting.borrow().is_empty() => {}
             None => {
-                *ticket = Some(self.give());
-                self.waiting.borrow_mut().push_back(cx.waker().clone());
+                let mut waiting = self.waiting.borrow_mut();
+                waiting.push_back(cx.waker().clone());
+                *ticket = Some(Ticket(self.called.get() + waiting.len() as u64));
                 self.wanted.notify_one();
                 return false;
             }
@@ -76,19 +73,13 @@ impl Bulk {
         }
     }
 
-    fn give(&self) -> Ticket {
-        let number = NonZeroU64::MIN.saturating_add(self.given.get());
-        self.given.set(number.get());
-        Ticket(number)
-    }
-
     /// Counts bytes that a connection has moved, which ends its turn. What is left of the round is
     /// for the next who waits.
     pub(crate) fn spend(&self, bytes: u64, ticket: &mut Option<Ticket>) {
         if bytes == 0 {
             return;
         }
-        ticket.take_if(|Ticket(number)| number.get() <= self.called.get());
+        ticket.take_if(|Ticket(number)| *number <= self.called.get());
         let left = self.left.get().saturating_sub(bytes);
         self.left.set(left);
         if left > 0 {
