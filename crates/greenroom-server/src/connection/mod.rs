@@ -87,7 +87,7 @@ pub(crate) struct Connection<A: App> {
 const READ_BYTES_MAX: usize = 64 * 1_024;
 
 /// The first bytes of a body, which wait for no turn.
-const SHORT_BODY_BYTES: u64 = 16 * 1_024;
+pub(crate) const SHORT_BODY_BYTES: u64 = 16 * 1_024;
 
 /// The result of serving a connection.
 pub(crate) enum Outcome<A: App> {

@@ -91,7 +91,7 @@ pub(crate) struct Loop<A: App> {
     pub(crate) permits: Arc<Permits>,
     pub(crate) in_flight: Arc<InFlight>,
     pub(crate) meter: Meter,
-    pub(crate) bulk: Bulk,
+    pub(crate) bulk: Rc<Bulk>,
     pub(crate) teller: Teller,
     /// There if requests are counted by their routes.
     pub(crate) requests: Option<Rc<Requests>>,
@@ -124,7 +124,7 @@ impl<A: App> Loop<A> {
             permits: Arc::new(Permits::new(member.index, Arc::clone(balance))),
             in_flight: Arc::default(),
             meter: Meter::new(Arc::clone(&member.record), limits, member.watch.clone()),
-            bulk: Bulk::default(),
+            bulk: Rc::default(),
             teller: Teller::default(),
             requests: member.settings.request_metrics.then(Requests::new),
             addresses: Arc::clone(&member.addresses),

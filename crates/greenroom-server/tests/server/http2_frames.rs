@@ -17,10 +17,12 @@ pub(crate) const WINDOW_UPDATE: u8 = 8;
 pub(crate) const CONTINUATION: u8 = 9;
 pub(crate) const END_STREAM: u8 = 1;
 pub(crate) const END_HEADERS: u8 = 4;
-const ACK: u8 = 1;
+pub(crate) const ACK: u8 = 1;
 /// Bytes of a frame's content at most, unless another size is agreed on.
-const FRAME_BYTES_MAX: usize = 16_384;
-const INITIAL_WINDOW_SIZE: u16 = 4;
+pub(crate) const FRAME_BYTES_MAX: usize = 16_384;
+pub(crate) const INITIAL_WINDOW_SIZE: u16 = 4;
+/// What a client begins with.
+pub(crate) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 pub(crate) struct Frames {
     stream: Box<dyn Stream>,
@@ -38,8 +40,7 @@ impl Frames {
     /// Connects, and sends the preface alone.
     pub(crate) async fn connect(path: &Path) -> Self {
         let mut stream = over::connect(path).await;
-        let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-        stream.write_all(preface).await.unwrap();
+        stream.write_all(PREFACE).await.unwrap();
         Self { stream }
     }
 

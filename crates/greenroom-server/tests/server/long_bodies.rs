@@ -1,10 +1,7 @@
 //! Long bodies of clients that are as fast as the server, which must not hold up short requests.
 
-use std::io;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use futures_util::stream;
@@ -12,65 +9,19 @@ use greenroom_server::Limits;
 use http::Response;
 use http_body::Frame;
 use http_body_util::BodyExt;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::acceptors::Rig;
 use crate::client::{get, post};
 use crate::rig::{app, local, settle, streamed, text};
+use crate::torrents::{Client, Http1, Http2, Torrent};
 
 const CLIENTS: usize = 20;
 /// The most that all clients may move while a short request is served: a few rounds of the loop. A
 /// single client moved as much before the loop looked up.
 const MOVED_BYTES_MAX: usize = 4 * 1_024 * 1_024;
 
-/// A client that sends its head, then zeros without end if it uploads; it takes all that it gets.
-struct Torrent {
-    head: Bytes,
-    uploads: bool,
-    moved: Arc<AtomicUsize>,
-}
-
-impl AsyncRead for Torrent {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        _: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        if !self.head.is_empty() {
-            let now = self.head.len().min(buffer.remaining());
-            buffer.put_slice(&self.head.split_to(now));
-        } else if self.uploads {
-            self.moved.fetch_add(buffer.remaining(), Ordering::Relaxed);
-            buffer.initialize_unfilled();
-            buffer.set_filled(buffer.capacity());
-        } else {
-            return Poll::Pending;
-        }
-        Poll::Ready(Ok(()))
-    }
-}
-
-impl AsyncWrite for Torrent {
-    fn poll_write(
-        self: Pin<&mut Self>,
-        _: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        self.moved.fetch_add(bytes.len(), Ordering::Relaxed);
-        Poll::Ready(Ok(bytes.len()))
-    }
-
-    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(Ok(()))
-    }
-}
-
-/// Serves clients that send this head, beside one whose requests are short.
-async fn short_requests_are_served_beside(head: String, uploads: bool) {
+/// Serves these clients, beside one whose requests are short.
+async fn short_requests_are_served_beside<C: Client + Send + 'static>(client: impl Fn() -> C) {
     let limits = Limits {
         body_bytes_max: u64::MAX,
         ..Limits::default()
@@ -98,48 +49,63 @@ async fn short_requests_are_served_beside(head: String, uploads: bool) {
     let server = Rig::with(server, limits);
     let moved = Arc::new(AtomicUsize::new(0));
     for _ in 0..CLIENTS {
-        server.give(Torrent {
-            head: head.clone().into(),
-            uploads,
-            moved: Arc::clone(&moved),
-        });
+        server.give(Torrent::new(client(), &moved));
     }
-    let mut client = server.connect();
+    let mut short = server.connect();
     settle().await;
     let begun = moved.load(Ordering::Relaxed);
     for _ in 0..50 {
         let before = moved.load(Ordering::Relaxed);
-        assert_eq!(client.get("/short").await.text(), "short");
+        assert_eq!(short.get("/short").await.text(), "short");
         let meanwhile = moved.load(Ordering::Relaxed) - before;
-        assert!(meanwhile <= MOVED_BYTES_MAX, "{head}: {meanwhile} bytes");
+        assert!(meanwhile <= MOVED_BYTES_MAX, "{meanwhile} bytes");
     }
     let all = moved.load(Ordering::Relaxed) - begun;
-    assert!(all > 0, "{head}: the long bodies stand still");
+    assert!(all > 0, "the long bodies stand still");
+}
+
+fn uploads(path: &str) -> impl Fn() -> Http1 {
+    let head = Bytes::from(post(path, "Content-Length: 1000000000000000\r\n"));
+    move || Http1 {
+        head: head.clone(),
+        uploads: true,
+    }
+}
+
+fn downloads(path: &str) -> impl Fn() -> Http1 {
+    let head = Bytes::from(get(path));
+    move || Http1 {
+        head: head.clone(),
+        uploads: false,
+    }
 }
 
 #[tokio::test(start_paused = true)]
 async fn uploads_do_not_hold_up_short_requests() {
-    local(async {
-        let head = post("/upload", "Content-Length: 1000000000000000\r\n");
-        short_requests_are_served_beside(head, true).await;
-    })
-    .await;
+    local(short_requests_are_served_beside(uploads("/upload"))).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn bodies_that_are_sent_back_do_not_hold_up_short_requests() {
-    local(async {
-        let head = post("/echo", "Content-Length: 1000000000000000\r\n");
-        short_requests_are_served_beside(head, true).await;
-    })
-    .await;
+    local(short_requests_are_served_beside(uploads("/echo"))).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn downloads_do_not_hold_up_short_requests() {
     local(async {
         for path in ["/small-parts", "/parts", "/large-parts"] {
-            short_requests_are_served_beside(get(path), false).await;
+            short_requests_are_served_beside(downloads(path)).await;
+        }
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn long_bodies_of_http2_do_not_hold_up_short_requests() {
+    local(async {
+        short_requests_are_served_beside(|| Http2::new("/upload", true)).await;
+        for path in ["/small-parts", "/parts", "/large-parts"] {
+            short_requests_are_served_beside(|| Http2::new(path, false)).await;
         }
     })
     .await;

@@ -38,4 +38,5 @@ mod timeouts;
 mod timeouts_body;
 mod timeouts_response;
 mod tls;
+mod torrents;
 mod upgrades;

@@ -7,6 +7,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::input::Input;
 use super::seen::Seen;
+use super::turns::Turns;
 use crate::event_loop::Clock;
 use crate::handover::io::Rewound;
 
@@ -14,15 +15,23 @@ use crate::handover::io::Rewound;
 #[derive(Debug)]
 pub(super) struct Noted {
     io: Rewound,
+    turns: Turns,
     clock: Clock,
     seen: Rc<Seen>,
     input: Rc<Input>,
 }
 
 impl Noted {
-    pub(super) fn new(io: Rewound, clock: Clock, seen: Rc<Seen>, input: Rc<Input>) -> Self {
+    pub(super) fn new(
+        io: Rewound,
+        turns: Turns,
+        clock: Clock,
+        seen: Rc<Seen>,
+        input: Rc<Input>,
+    ) -> Self {
         Self {
             io,
+            turns,
             clock,
             seen,
             input,
@@ -40,9 +49,13 @@ impl AsyncRead for Noted {
             // The connection looks again with the next tick.
             return Poll::Pending;
         }
+        if !self.turns.is_turn(cx) {
+            return Poll::Pending;
+        }
         let before = buffer.filled().len();
         ready!(Pin::new(&mut self.io).poll_read(cx, buffer))?;
         let read = &buffer.filled()[before..];
+        self.turns.spend(read.len());
         let mut frames = self.seen.from_client.borrow_mut();
         frames.note(read, self.clock.now());
         Poll::Ready(Ok(()))
@@ -56,7 +69,11 @@ impl AsyncWrite for Noted {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         self.seen.is_flushed.set(false);
+        if !self.turns.is_turn(cx) {
+            return Poll::Pending;
+        }
         let sent = ready!(Pin::new(&mut self.io).poll_write(cx, bytes))?;
+        self.turns.spend(sent);
         self.seen
             .note_sent(&[IoSlice::new(bytes)], sent, &self.clock);
         Poll::Ready(Ok(sent))
@@ -68,7 +85,11 @@ impl AsyncWrite for Noted {
         parts: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         self.seen.is_flushed.set(false);
+        if !self.turns.is_turn(cx) {
+            return Poll::Pending;
+        }
         let sent = ready!(Pin::new(&mut self.io).poll_write_vectored(cx, parts))?;
+        self.turns.spend(sent);
         self.seen.note_sent(parts, sent, &self.clock);
         Poll::Ready(Ok(sent))
     }

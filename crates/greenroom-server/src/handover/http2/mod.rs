@@ -9,6 +9,7 @@ mod io;
 mod owed;
 mod seen;
 mod streams;
+mod turns;
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -33,6 +34,7 @@ pub(super) use owed::Owed;
 use seen::Seen;
 use streams::STREAM_BYTES_MAX;
 pub(super) use streams::{Stream, Streams};
+use turns::Turns;
 
 /// The longest time for hyper's timers, which do not take any duration: a year.
 const IDLE_MAX: Duration = Duration::from_hours(365 * 24);
@@ -61,7 +63,8 @@ pub(super) async fn serve<A: App>(
     let streams = Streams::new(limits, home.clock());
     let seen = Seen::new();
     let input = Input::new(Rc::clone(&seen), Arc::clone(&home.memory));
-    let io = Noted::new(io, home.clock(), Rc::clone(&seen), Rc::clone(&input));
+    let turns = Turns::new(Rc::clone(&home.bulk), home.clock());
+    let io = Noted::new(io, turns, home.clock(), Rc::clone(&seen), Rc::clone(&input));
     let requests = requests.of_streams(Rc::clone(&streams), input.intake());
     let mut watch = Watch::new(home, Rc::clone(&streams), seen, input, since);
     let mut builder = Builder::new(LocalExecutor {

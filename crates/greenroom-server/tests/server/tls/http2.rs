@@ -3,11 +3,10 @@ use std::sync::Arc;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::handshakes::connect;
+use crate::http2_frames::{PREFACE, SETTINGS};
 use crate::over::{client_config, tls};
 use crate::rig::{Rig, app, text, within};
 
-const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-const SETTINGS: u8 = 4;
 /// `SETTINGS_ENABLE_CONNECT_PROTOCOL`, set (RFC 8441, section 3).
 const CONNECT_PROTOCOL: [u8; 6] = [0, 8, 0, 0, 0, 1];
 
