@@ -4,6 +4,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
+use greenroom_timing::tell_body_part;
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 use tokio::time::{Instant, Sleep, sleep};
@@ -82,6 +83,7 @@ impl FromHyper {
             Some(Ok(frame)) => {
                 let bytes = frame.data_ref().map_or(0, Bytes::len);
                 self.received += bytes as u64;
+                tell_body_part(bytes as u64);
                 if let Some(open) = &self.open {
                     open.take(bytes);
                 }

@@ -3,6 +3,7 @@ use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
 use greenroom_http::BodyLength;
+use greenroom_timing::tell_body_part;
 use http::HeaderMap;
 use http_body::{Frame, SizeHint};
 use parking_lot::Mutex;
@@ -167,6 +168,7 @@ impl Reader {
         if let Some(part) = slot.part.take() {
             let length = part.data_ref().map_or(0, Bytes::len) as u64;
             slot.left = slot.left.map(|left| left.saturating_sub(length));
+            tell_body_part(length);
             return Poll::Ready(Some(Ok(part)));
         }
         match slot.end {

@@ -21,7 +21,7 @@ pub(crate) const ACK: u8 = 1;
 /// Bytes of a frame's content at most, unless another size is agreed on.
 pub(crate) const FRAME_BYTES_MAX: usize = 16_384;
 pub(crate) const INITIAL_WINDOW_SIZE: u16 = 4;
-/// What a client begins with.
+/// The beginning of a client's connection.
 pub(crate) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 pub(crate) struct Frames {

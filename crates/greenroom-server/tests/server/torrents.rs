@@ -14,7 +14,7 @@ use crate::http2_frames::{
     PREFACE, SETTINGS, WINDOW_UPDATE, frame, packed,
 };
 
-/// What a client sends next, and what it makes of that which it gets.
+/// The client's side of a connection.
 pub(crate) trait Client: Unpin {
     /// Returns the next bytes, and how many of them are of a long body. `None` if it has to get
     /// something before.

@@ -11,6 +11,7 @@ use pin_project_lite::pin_project;
 use super::body::Settled;
 use super::origin::Origin;
 use super::outer;
+use super::parts::Parts;
 use super::route::Route;
 use super::stopwatch::Stopwatch;
 use crate::stage::{Panicked, Stage};
@@ -18,7 +19,7 @@ use crate::watchdog;
 
 pin_project! {
     /// A run of a route, which measures its poll time: the time inside `poll`, over all polls of a
-    /// request.
+    /// request, without what [parts](Parts) of its body are given.
     pub(crate) struct Measured<F> {
         #[pin]
         run: F,
@@ -113,8 +114,9 @@ where
         let this = self.as_mut().project();
         let (run, route) = (this.run, this.origin.route());
         let mut ended = None;
+        let parts = Parts::begin();
         let (polled, poll_time) = watch(route, || poll_settled(run, cx, &mut ended));
-        *this.poll_time += poll_time;
+        *this.poll_time += parts.counted(poll_time, this.origin.short_run());
         if let Err(panicked) = polled {
             ended = Some(Ok((route.panic_response(&panicked), Settled::Whole)));
         }
@@ -179,12 +181,14 @@ where
         let (run, route, stage) = (this.run, this.origin.route(), this.origin.stage());
         let mut ended = None;
         let poll = || poll_settled(run, cx, &mut ended);
+        let parts = Parts::begin();
         let stopwatch = Stopwatch::start();
         let ((), inner) = outer::within(route, || match this.timed {
             Some(timed) => timed.polled(stage, poll),
             None => poll(),
         });
-        *this.poll_time += stopwatch.poll_time().saturating_sub(inner);
+        let poll_time = stopwatch.poll_time().saturating_sub(inner);
+        *this.poll_time += parts.counted(poll_time, this.origin.short_run());
         self.pass_on(ended)
     }
 }

@@ -7,6 +7,7 @@ mod measured;
 mod moves;
 mod origin;
 pub(crate) mod outer;
+mod parts;
 mod placed_path;
 mod poll_times;
 pub(crate) mod route;

@@ -26,6 +26,11 @@ impl Origin {
         self.placement.settings.stage.as_ref()
     }
 
+    /// The poll time up to which runs are short.
+    pub(super) fn short_run(&self) -> Duration {
+        self.placement.settings.short_run
+    }
+
     pub(super) fn submission(&self) -> Submission {
         Submission {
             priority: self.priority,

@@ -16,7 +16,8 @@ pub struct RouteStatus {
     /// `true` if it stays on its stage for good, because it can run nowhere else: it blocks in
     /// place.
     pub is_pinned: bool,
-    /// Poll times of its runs, each the sum of a run's polls; off by a quarter at most.
+    /// Poll times of its runs, each the sum of a run's polls, less what parts of its request's body
+    /// are given; off by a quarter at most.
     pub poll_time: Quantiles,
     /// Short runs in a row that it has had on its stage.
     pub streak: u32,

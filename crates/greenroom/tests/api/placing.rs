@@ -5,13 +5,15 @@ use std::thread;
 use std::time::Duration;
 
 use axum::Router;
-use axum::routing::get;
+use axum::body::Body;
+use axum::routing::{get, post};
+use futures_util::StreamExt;
 use futures_util::future::join_all;
 use greenroom::{Placed, Placement, RouteStatus, Stage};
 use greenroom_stage::placement::STREAK_FIRST;
-use http::StatusCode;
+use http::{Request, StatusCode};
 
-use crate::rig::{Rig, get as fetch, within};
+use crate::rig::{Rig, ask, get as fetch, http1, within};
 
 /// More than there are loops, and more than may compute at once.
 const BLOCKED: usize = 8;
@@ -159,6 +161,38 @@ async fn status_is_served_as_json() {
         assert_eq!(default.unwrap()["queue_wait_max_micros"], 500_000);
         let loops = status["loops"].as_array().unwrap();
         assert!(loops.iter().any(|each| each["name"] == "loop-1"));
+        rig.end().await;
+    })
+    .await;
+}
+
+/// It keeps its thread at each part, but the loop would serve others between any two.
+#[tokio::test]
+async fn what_is_done_with_a_part_of_a_body_is_no_run_of_its_own() {
+    const PAUSE: Duration = Duration::from_millis(20);
+    within(async {
+        let take = |body: Body| async {
+            let mut parts = body.into_data_stream();
+            let mut count = 0;
+            while let Some(part) = parts.next().await {
+                count += u32::from(!part.unwrap().is_empty());
+                thread::sleep(PAUSE);
+            }
+            count.to_string()
+        };
+        let router = Router::new().route("/placing/take", post(take));
+        // 20 ms are not counted of a part of a kilobyte, then.
+        let placement = Placement::auto().short_run(Duration::from_secs(2));
+        let rig = Rig::start(router.layer(placement));
+        let request = Request::post(rig.url("/placing/take"));
+        let body = Body::from(vec![0; 1024 * 1024]);
+        let (status, parts) = ask(&http1(), request.body(body).unwrap()).await;
+        assert_eq!(status, StatusCode::OK);
+        let parts: u32 = parts.parse().unwrap();
+        assert!(parts >= 8, "{parts}");
+        let told = routes(&rig, "/placing/take").pop().unwrap().poll_time;
+        let is_less = u128::from(told.max_micros) < (parts * PAUSE / 2).as_micros();
+        assert_eq!((told.count, is_less), (1, true), "{told:?}");
         rig.end().await;
     })
     .await;

@@ -18,7 +18,7 @@ pub(super) struct Account {
 
 impl Account {
     pub(super) fn new(origin: Origin, handler: Duration) -> Self {
-        let short_run = origin.placement.settings.short_run;
+        let short_run = origin.short_run();
         let long_run = origin.route().long_run();
         let mut account = Self {
             pace: Pace::new(short_run, long_run, !origin.is_inline),
