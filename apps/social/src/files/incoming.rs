@@ -1,22 +1,77 @@
 //! Uploads on their way to a file.
 
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, Write as _};
 use std::mem;
 use std::sync::Arc;
+use std::thread;
 use std::time::Duration;
 
 use tempfile::{NamedTempFile, TempPath};
-use tokio::sync::Semaphore;
-use tokio::task::spawn_blocking;
+use tokio::sync::{mpsc, oneshot};
 
 /// The bytes written to a file at once: each write costs a switch to another thread.
 const WRITE_BYTES: usize = 256 * 1024;
-/// The writes of a process that go on at a time, a thread each: many uploads at once must not make
-/// as many threads that compete with the loops for the cores.
-pub(super) const WRITES_MAX: usize = 2;
 /// The longest that a write waits for its turn.
 const WRITE_WAIT_MAX: Duration = Duration::from_secs(20);
+/// The niceness of the thread that writes, above that of the process: a write of 256 KiB keeps a
+/// core for longer than most requests need it, which go first if all cores are busy.
+const WRITER_NICENESS: i32 = 10;
+
+/// The thread of a process that writes uploads to their files, one write after the other; cheap to
+/// clone.
+///
+/// It has a lower priority than the rest, and ends with the last clone.
+#[derive(Clone, Debug)]
+pub(super) struct Writer {
+    writes: mpsc::Sender<Write>,
+}
+
+#[derive(Debug)]
+struct Write {
+    file: Arc<File>,
+    bytes: Vec<u8>,
+    written: oneshot::Sender<io::Result<Vec<u8>>>,
+}
+
+impl Writer {
+    /// Starts the thread.
+    ///
+    /// # Errors
+    /// Fails if the system has no thread left.
+    pub(super) fn start() -> io::Result<Self> {
+        let (writes, asked) = mpsc::channel(1);
+        thread::Builder::new()
+            .name("uploads".to_owned())
+            .spawn(move || write_all(asked))?;
+        Ok(Self { writes })
+    }
+
+    /// Appends bytes to a file, and returns their buffer, emptied.
+    async fn write(&self, file: Arc<File>, bytes: Vec<u8>) -> io::Result<Vec<u8>> {
+        let turn = tokio::time::timeout(WRITE_WAIT_MAX, self.writes.reserve()).await?;
+        let (written, outcome) = oneshot::channel();
+        turn.map_err(io::Error::other)?.send(Write {
+            file,
+            bytes,
+            written,
+        });
+        outcome.await.map_err(io::Error::other)?
+    }
+}
+
+fn write_all(mut asked: mpsc::Receiver<Write>) {
+    if let Err(error) = rustix::process::nice(WRITER_NICENESS) {
+        tracing::warn!(%error, "uploads are written at the usual priority");
+    }
+    while let Some(mut write) = asked.blocking_recv() {
+        let outcome = (&*write.file).write_all(&write.bytes);
+        write.bytes.clear();
+        let outcome = outcome.map(|()| write.bytes);
+        // Whoever does not wait for it has given the upload up.
+        let _ = write.written.send(outcome);
+    }
+}
 
 /// A temporary file that is written as its bytes arrive.
 ///
@@ -26,19 +81,18 @@ pub(crate) struct Incoming {
     file: Arc<File>,
     path: TempPath,
     buffer: Vec<u8>,
-    writes: Arc<Semaphore>,
+    writer: Writer,
 }
 
 impl Incoming {
-    /// Starts an empty file, which is deleted when this is dropped; `writes` has a permit for each
-    /// write at a time.
-    pub(super) fn new(file: NamedTempFile, writes: &Arc<Semaphore>) -> Self {
+    /// Starts an empty file, which is deleted when this is dropped.
+    pub(super) fn new(file: NamedTempFile, writer: &Writer) -> Self {
         let (file, path) = file.into_parts();
         Self {
             file: Arc::new(file),
             path,
             buffer: Vec::with_capacity(WRITE_BYTES),
-            writes: Arc::clone(writes),
+            writer: writer.clone(),
         }
     }
 
@@ -72,18 +126,8 @@ impl Incoming {
     }
 
     async fn flush(&mut self) -> io::Result<()> {
-        let turn = Arc::clone(&self.writes).acquire_owned();
-        let turn = tokio::time::timeout(WRITE_WAIT_MAX, turn).await?;
-        let turn = turn.map_err(io::Error::other)?;
-        let file = Arc::clone(&self.file);
-        let mut buffer = mem::take(&mut self.buffer);
-        let written = spawn_blocking(move || {
-            let _turn = turn;
-            (&*file).write_all(&buffer)?;
-            buffer.clear();
-            io::Result::Ok(buffer)
-        });
-        self.buffer = written.await.map_err(io::Error::other)??;
+        let bytes = mem::take(&mut self.buffer);
+        self.buffer = self.writer.write(Arc::clone(&self.file), bytes).await?;
         Ok(())
     }
 }
@@ -94,15 +138,15 @@ mod tests {
 
     use super::*;
 
-    fn start(writes: &Arc<Semaphore>) -> Incoming {
+    fn start(writer: &Writer) -> Incoming {
         let file = NamedTempFile::new().expect("there is room for a file");
-        Incoming::new(file, writes)
+        Incoming::new(file, writer)
     }
 
     #[tokio::test]
     async fn what_is_written_is_in_the_file() {
-        let writes = Arc::new(Semaphore::new(1));
-        let mut incoming = start(&writes);
+        let writer = Writer::start().expect("there is a thread");
+        let mut incoming = start(&writer);
         let bytes: Vec<u8> = (0..=250).cycle().take(2 * WRITE_BYTES + 1).collect();
         for chunk in bytes.chunks(100_000) {
             incoming.write(chunk).await.expect("it is written");
@@ -113,15 +157,15 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_write_waits_for_its_turn_but_not_for_ever() {
-        let writes = Arc::new(Semaphore::new(1));
-        let turn = writes.acquire().await.expect("it is open");
-        let mut late = start(&writes);
+        let (sender, asked) = mpsc::channel(1);
+        let writer = Writer { writes: sender };
+        let turn = writer.writes.reserve().await.expect("it is open");
         let bytes = vec![0; WRITE_BYTES];
-        let error = late.write(&bytes).await;
+        let error = start(&writer).write(&bytes).await;
         let error = error.expect_err("another write goes on");
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
         drop(turn);
-        let mut next = start(&writes);
-        next.write(&bytes).await.expect("it is written");
+        thread::spawn(|| write_all(asked));
+        start(&writer).write(&bytes).await.expect("it is written");
     }
 }

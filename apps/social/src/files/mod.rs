@@ -29,6 +29,7 @@ use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 use url::Url;
 
+use self::incoming::Writer;
 use crate::Failure;
 use crate::config::FilesSettings;
 use crate::images::{Processed, io_failure};
@@ -57,7 +58,7 @@ pub struct Files {
     /// The directory of uploads that are not yet known to be pictures.
     incoming: Arc<Path>,
     storing: Arc<Semaphore>,
-    writes: Arc<Semaphore>,
+    writer: Writer,
 }
 
 /// The size of a picture's file.
@@ -136,7 +137,7 @@ impl Files {
             directory,
             incoming: incoming.into(),
             storing: Arc::new(Semaphore::new(STORING_MAX)),
-            writes: Arc::new(Semaphore::new(incoming::WRITES_MAX)),
+            writer: Writer::start().context("no thread can be started to write uploads")?,
         })
     }
 
@@ -158,10 +159,8 @@ impl Files {
     pub(crate) async fn receive(&self) -> io::Result<Incoming> {
         let files = self.clone();
         let file = spawn_blocking(move || files.spool()).await;
-        Ok(Incoming::new(
-            file.map_err(io::Error::other)??,
-            &self.writes,
-        ))
+        let file = file.map_err(io::Error::other)??;
+        Ok(Incoming::new(file, &self.writer))
     }
 
     /// Deletes the files of uploads that were last written before `until`, and returns their

@@ -8,11 +8,12 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
+use bytes::Bytes;
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 use image::{ImageFormat, Rgb, RgbImage};
 use reqwest::header::{COOKIE, SET_COOKIE};
 use reqwest::multipart::{Form, Part};
-use reqwest::{Method, RequestBuilder, Response, StatusCode};
+use reqwest::{Body, Method, RequestBuilder, Response, StatusCode};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::time::sleep;
@@ -22,6 +23,8 @@ const PASSWORD: &str = "greenroom-bench";
 const TIMEOUT: Duration = Duration::from_mins(2);
 /// Pictures of one request, as many as are allowed.
 const PICTURES_A_REQUEST: usize = 10;
+/// Bytes of a piece of a large picture.
+const PIECE_BYTES: usize = 16 * 1024;
 /// Concurrent requests while data is prepared or counted.
 const AT_ONCE: usize = 4;
 /// Most attempts at a rejected request meanwhile, and the pause before another one.
@@ -142,9 +145,17 @@ impl Site {
         list.iter().map(identifier).collect()
     }
 
-    /// Adds one large picture, without a second try.
-    pub(crate) async fn upload_large(&self, client: &Client, jpeg: &[u8]) -> anyhow::Result<()> {
-        let request = self.upload(client, jpeg, "large.jpeg", 1);
+    /// Adds one large picture, in pieces as a browser reads them from a file, without a second try.
+    pub(crate) async fn upload_large(&self, client: &Client, jpeg: &Bytes) -> anyhow::Result<()> {
+        let pieces = (0..jpeg.len()).step_by(PIECE_BYTES);
+        let pieces: Vec<_> = pieces
+            .map(|begin| jpeg.slice(begin..jpeg.len().min(begin + PIECE_BYTES)))
+            .map(anyhow::Ok)
+            .collect();
+        let body = Body::wrap_stream(stream::iter(pieces));
+        let part = Part::stream_with_length(body, jpeg.len().try_into()?);
+        let form = Form::new().part("picture", part.file_name("large.jpeg"));
+        let request = self.add_pictures(client).multipart(form);
         succeeded(request.send().await?).await?;
         Ok(())
     }
@@ -152,10 +163,12 @@ impl Site {
     fn upload(&self, client: &Client, bytes: &[u8], name: &str, count: usize) -> RequestBuilder {
         let part = || Part::bytes(bytes.to_vec()).file_name(name.to_owned());
         let form = (0..count).fold(Form::new(), |form, _| form.part("picture", part()));
+        self.add_pictures(client).multipart(form)
+    }
+
+    fn add_pictures(&self, client: &Client) -> RequestBuilder {
         let path = format!("/api/albums/{}/pictures", self.album);
-        client
-            .as_user(&self.owner, Method::POST, &path)
-            .multipart(form)
+        client.as_user(&self.owner, Method::POST, &path)
     }
 }
 

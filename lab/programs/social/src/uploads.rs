@@ -1,11 +1,11 @@
 //! The timeline while large pictures are uploaded.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
+use bytes::Bytes;
 use clap::Args;
 use greenroom_load::plan::{Pace, Plan, Schedule, StreamPlan};
 use greenroom_load::run::{Stop, run};
@@ -45,7 +45,7 @@ impl Options {
     /// Reads in an open loop, from a little before the uploads to the response to the last one.
     pub(crate) async fn run(&self, client: &Client) -> anyhow::Result<Value> {
         let site = Site::read(&self.file)?;
-        let jpeg: Arc<[u8]> = jpeg(WIDTH, HEIGHT)?.into();
+        let jpeg = Bytes::from(jpeg(WIDTH, HEIGHT)?);
         let url = format!("{}/api/timeline", client.origin);
         let mut reads = StreamPlan::new(url.parse()?);
         reads.keep_alive = true;
@@ -65,7 +65,7 @@ impl Options {
         let begin = Instant::now();
         let mut uploads = JoinSet::new();
         for _ in 0..self.uploads {
-            let (client, site, jpeg) = (client.clone(), site.clone(), Arc::clone(&jpeg));
+            let (client, site, jpeg) = (client.clone(), site.clone(), jpeg.clone());
             uploads.spawn(async move { site.upload_large(&client, &jpeg).await });
         }
         let ended = uploads.join_all().await;
