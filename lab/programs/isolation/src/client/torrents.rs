@@ -3,7 +3,7 @@
 use std::net::SocketAddrV4;
 use std::time::Duration;
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use clap::Args;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -12,8 +12,8 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};
 
 const PART_BYTES: usize = 64 * 1_024;
-/// More than is sent in the time that is allowed.
-const BODY_BYTES: u64 = 1 << 40;
+/// The body of an upload, such as a picture.
+const BODY_BYTES: usize = 8 * 1_024 * 1_024;
 
 #[derive(Debug, Args)]
 pub(crate) struct Torrents {
@@ -47,18 +47,41 @@ impl Torrents {
     }
 }
 
-/// Returns the bytes that were sent.
+/// Sends one body after the other over a connection. Returns the bytes that were sent.
 async fn upload(server: SocketAddrV4, until: Instant) -> anyhow::Result<u64> {
     let mut stream = TcpStream::connect(server).await?;
     let head =
         format!("POST /take HTTP/1.1\r\nHost: {server}\r\nContent-Length: {BODY_BYTES}\r\n\r\n");
-    stream.write_all(head.as_bytes()).await?;
     let part = vec![0; PART_BYTES];
     let mut moved = 0;
-    while let Ok(sent) = timeout_at(until, stream.write(&part)).await {
-        moved += sent.context("an upload was ended")? as u64;
+    while Instant::now() < until {
+        stream.write_all(head.as_bytes()).await?;
+        for _ in 0..BODY_BYTES / PART_BYTES {
+            match timeout_at(until, stream.write_all(&part)).await {
+                Ok(sent) => sent.context("an upload was ended")?,
+                Err(_) => return Ok(moved),
+            }
+            moved += PART_BYTES as u64;
+        }
+        match timeout_at(until, confirmed(&mut stream)).await {
+            Ok(confirmed) => confirmed?,
+            Err(_) => break,
+        }
     }
     Ok(moved)
+}
+
+/// Waits for the response, whose body is the number of bytes and the end of a line.
+async fn confirmed(stream: &mut TcpStream) -> anyhow::Result<()> {
+    let (mut response, end) = (Vec::new(), format!("\r\n\r\n{BODY_BYTES}\n"));
+    while !response.ends_with(end.as_bytes()) {
+        let read = stream.read_buf(&mut response).await?;
+        ensure!(
+            read > 0 && response.len() < PART_BYTES,
+            "no response to an upload"
+        );
+    }
+    Ok(())
 }
 
 /// Returns the bytes that came, in as many responses as there was time for.
