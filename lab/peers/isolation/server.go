@@ -19,7 +19,11 @@ func main() {
 	mux.HandleFunc("GET /block/{n}", block)
 	mux.HandleFunc("POST /take", take)
 	mux.HandleFunc("GET /give", give)
-	log.Fatal(http.ListenAndServe(os.Args[1], mux))
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(true)
+	protocols.SetUnencryptedHTTP2(true)
+	server := &http.Server{Addr: os.Args[1], Handler: mux, Protocols: protocols}
+	log.Fatal(server.ListenAndServe())
 }
 
 func fib(w http.ResponseWriter, r *http.Request) {
