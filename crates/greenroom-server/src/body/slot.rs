@@ -137,15 +137,16 @@ impl Drop for Feeder {
 }
 
 impl Slot {
-    fn ask(&mut self, cx: &Context<'_>) {
+    /// Asks for a frame. Returns the connection to be woken, unless it goes on anyway.
+    #[must_use = "it is woken once the lock is not held any more"]
+    fn ask(&mut self, cx: &Context<'_>) -> Option<Waker> {
         self.wanted = true;
-        if !self.connection.will_wake(cx.waker()) {
-            self.connection.wake_by_ref();
-        }
         match &self.reader {
             Some(reader) if reader.will_wake(cx.waker()) => {}
             _ => self.reader = Some(cx.waker().clone()),
         }
+        let is_own = self.connection.will_wake(cx.waker());
+        (!is_own).then(|| self.connection.clone())
     }
 }
 
@@ -153,8 +154,11 @@ impl Slot {
 impl Drop for Reader {
     fn drop(&mut self) {
         let mut slot = self.slot.lock();
-        if std::mem::take(&mut slot.wanted) {
-            slot.connection.wake_by_ref();
+        let was_wanted = std::mem::take(&mut slot.wanted);
+        let connection = was_wanted.then(|| slot.connection.clone());
+        drop(slot);
+        if let Some(connection) = connection {
+            connection.wake();
         }
     }
 }
@@ -175,7 +179,13 @@ impl Reader {
             Some(Ok(())) => Poll::Ready(None),
             Some(Err(error)) => Poll::Ready(Some(Err(error))),
             None => {
-                slot.ask(cx);
+                let connection = slot.ask(cx);
+                // On another thread, which would wait for the lock: on a busy machine for as long
+                // as this one waits for its processor again.
+                drop(slot);
+                if let Some(connection) = connection {
+                    connection.wake();
+                }
                 Poll::Pending
             }
         }
@@ -191,5 +201,47 @@ impl Reader {
             Some(left) => SizeHint::with_exact(left),
             None => SizeHint::default(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::task::Wake;
+
+    use super::*;
+
+    /// A connection on another thread, which looks at the slot at once when it is woken.
+    struct Connection {
+        slot: Arc<Mutex<Slot>>,
+        has_looked: AtomicBool,
+    }
+
+    impl Wake for Connection {
+        fn wake(self: Arc<Self>) {
+            let is_free = self.slot.try_lock().is_some();
+            self.has_looked.store(is_free, Ordering::Relaxed);
+        }
+    }
+
+    #[test]
+    fn a_connection_that_is_woken_does_not_wait_for_the_reader() {
+        let (feeder, mut reader) = pair(BodyLength::Chunked, 1, BodyPace::default());
+        let connection = || {
+            Arc::new(Connection {
+                slot: Arc::clone(&feeder.slot),
+                has_looked: AtomicBool::new(false),
+            })
+        };
+        let [asked, dropped] = [connection(), connection()];
+        let has_looked = |connection: &Connection| connection.has_looked.load(Ordering::Relaxed);
+
+        feeder.is_wanted(&Context::from_waker(&Arc::clone(&asked).into()));
+        let frame = reader.poll_frame(&Context::from_waker(Waker::noop()));
+        assert!(frame.is_pending() && has_looked(&asked));
+
+        feeder.is_wanted(&Context::from_waker(&Arc::clone(&dropped).into()));
+        drop(reader);
+        assert!(has_looked(&dropped));
     }
 }
