@@ -25,7 +25,11 @@ impl Client {
     }
 
     fn ask(&mut self, path: &str) {
-        write!(self.0, "GET {path} HTTP/1.1\r\nHost: test\r\n\r\n").expect("it can be sent");
+        // In one piece: the system would keep a second one back until the first is confirmed.
+        let request = format!("GET {path} HTTP/1.1\r\nHost: test\r\n\r\n");
+        self.0
+            .write_all(request.as_bytes())
+            .expect("it can be sent");
     }
 
     /// Returns the next response's head and body, which must be in one piece.
