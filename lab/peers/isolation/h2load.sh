@@ -2,7 +2,7 @@
 # Clients that move bodies over HTTP/2 with prior knowledge, one after the other, by h2load:
 #   h2load.sh uploads|downloads SERVER CLIENTS SECONDS
 # Prints what they moved; of uploads, those that were over in time.
-set -eu
+set -euo pipefail
 kind=$1 server=$2 clients=$3 seconds=$4
 body=$(mktemp)
 trap 'rm -f "$body"' EXIT

@@ -27,6 +27,7 @@ pub(crate) struct Feeder {
 #[derive(Debug)]
 pub(crate) struct Reader {
     slot: Arc<Mutex<Slot>>,
+    takes_turns: bool,
 }
 
 #[derive(Debug)]
@@ -64,7 +65,11 @@ pub(crate) fn pair(length: BodyLength, bytes_max: u64, pace: BodyPace) -> (Feede
         trailers: None,
         promised,
     };
-    (feeder, Reader { slot })
+    let reader = Reader {
+        slot,
+        takes_turns: true,
+    };
+    (feeder, reader)
 }
 
 impl Feeder {
@@ -164,6 +169,14 @@ impl Drop for Reader {
 }
 
 impl Reader {
+    /// Makes it one of a connection that takes no turns with others: the loop may look after
+    /// nothing else between two parts, so what is done with them counts in full.
+    #[cfg(feature = "http3")]
+    pub(crate) fn without_turns(mut self) -> Self {
+        self.takes_turns = false;
+        self
+    }
+
     pub(crate) fn poll_frame(
         &mut self,
         cx: &Context<'_>,
@@ -172,7 +185,9 @@ impl Reader {
         if let Some(part) = slot.part.take() {
             let length = part.data_ref().map_or(0, Bytes::len) as u64;
             slot.left = slot.left.map(|left| left.saturating_sub(length));
-            tell_body_part(length);
+            if self.takes_turns {
+                tell_body_part(length);
+            }
             return Poll::Ready(Some(Ok(part)));
         }
         match slot.end {

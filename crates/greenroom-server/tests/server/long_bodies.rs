@@ -16,6 +16,8 @@ use crate::rig::{app, local, settle, streamed, text};
 use crate::torrents::{Client, Http1, Http2, Torrent};
 
 const CLIENTS: usize = 20;
+/// The loop has a round for each of them, in which at least one client has its turn.
+const SHORT_REQUESTS: usize = 100;
 /// The most that all clients may move while a short request is served: a few rounds of the loop. A
 /// single client moved as much before the loop looked up.
 const MOVED_BYTES_MAX: usize = 4 * 1_024 * 1_024;
@@ -47,21 +49,22 @@ async fn short_requests_are_served_beside<C: Client + Send + 'static>(client: im
         Ok(streamed(parts))
     });
     let server = Rig::with(server, limits);
-    let moved = Arc::new(AtomicUsize::new(0));
-    for _ in 0..CLIENTS {
-        server.give(Torrent::new(client(), &moved));
+    let moved: Vec<Arc<AtomicUsize>> = (0..CLIENTS).map(|_| Arc::default()).collect();
+    for moved in &moved {
+        server.give(Torrent::new(client(), moved));
     }
+    let by_client = || moved.iter().map(|moved| moved.load(Ordering::Relaxed));
     let mut short = server.connect();
     settle().await;
-    let begun = moved.load(Ordering::Relaxed);
-    for _ in 0..50 {
-        let before = moved.load(Ordering::Relaxed);
+    let begun: Vec<usize> = by_client().collect();
+    for _ in 0..SHORT_REQUESTS {
+        let before: usize = by_client().sum();
         assert_eq!(short.get("/short").await.text(), "short");
-        let meanwhile = moved.load(Ordering::Relaxed) - before;
+        let meanwhile = by_client().sum::<usize>() - before;
         assert!(meanwhile <= MOVED_BYTES_MAX, "{meanwhile} bytes");
     }
-    let all = moved.load(Ordering::Relaxed) - begun;
-    assert!(all > 0, "the long bodies stand still");
+    let each_moves = by_client().zip(begun).all(|(now, begun)| now > begun);
+    assert!(each_moves, "a long body stands still");
 }
 
 fn uploads(path: &str) -> impl Fn() -> Http1 {

@@ -49,7 +49,9 @@ impl AsyncRead for Noted {
             // The connection looks again with the next tick.
             return Poll::Pending;
         }
-        if !self.turns.is_turn(cx) {
+        let is_turn = self.turns.is_turn(cx);
+        self.seen.waits_for_turn.set(!is_turn);
+        if !is_turn {
             return Poll::Pending;
         }
         let before = buffer.filled().len();

@@ -207,9 +207,10 @@ impl<'a, A: App> Watch<'a, A> {
     }
 
     /// Returns `true` if all that the client sent was read: it is not while there is something to
-    /// be sent that the system does not take, or no memory.
+    /// be sent that the system does not take, or no memory, or before its turn.
     fn is_heard(&self) -> bool {
-        self.seen.is_flushed.get() && !self.input.is_paused()
+        let has_read = !self.seen.waits_for_turn.get();
+        has_read && self.seen.is_flushed.get() && !self.input.is_paused()
     }
 
     /// Returns the tick by which something that the client has begun must be whole.

@@ -13,6 +13,8 @@ pub(super) struct Seen {
     /// The system has taken all that may be sent: what is left waits for the client to open its
     /// window.
     pub(super) is_flushed: Cell<bool>,
+    /// The socket may have more, which is read when the connection has its turn.
+    pub(super) waits_for_turn: Cell<bool>,
 }
 
 impl Seen {
@@ -21,6 +23,7 @@ impl Seen {
             from_client: RefCell::new(Frames::of_client()),
             to_client: RefCell::new(Frames::of_server()),
             is_flushed: Cell::new(true),
+            waits_for_turn: Cell::new(false),
         })
     }
 

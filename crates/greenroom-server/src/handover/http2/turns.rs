@@ -42,7 +42,7 @@ impl Turns {
     /// Counts bytes that were moved.
     pub(super) fn spend(&mut self, bytes: usize) {
         self.moved += bytes as u64;
-        if self.moved > SHORT_BODY_BYTES {
+        if self.ticket.is_some() || self.moved > SHORT_BODY_BYTES {
             self.bulk.spend(bytes as u64, &mut self.ticket);
         }
     }

@@ -97,7 +97,7 @@ pub(super) async fn begin(
         Poll::Pending => {}
     }
     Begun {
-        body: RequestBody::streamed(reader),
+        body: RequestBody::streamed(reader.without_turns()),
         noted: Some(noted),
         pump: Some(pump),
     }
