@@ -50,6 +50,10 @@ tls-judges: tools ## Have testssl.sh judge the server's TLS; minutes
 	$(CARGO) xtask peers
 	$(CARGO) test --package greenroom-cli --locked --test tls -- --ignored
 
+.PHONY: firefox-flood
+firefox-flood: tools ## Have Firefox, too, show the operators' page of a flooded server; minutes
+	$(CARGO) test --package greenroom-cli --locked --test operators -- --ignored
+
 .PHONY: compat-large
 compat-large: ## Upload 250 MB to axum and to Greenroom, and compare
 	$(CARGO) test --package greenroom-compat --locked -- --ignored

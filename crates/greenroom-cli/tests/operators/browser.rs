@@ -130,6 +130,7 @@ fn firefox_shows_it_to_everybody() {
 }
 
 #[test]
+#[ignore = "takes minutes: make firefox-flood"]
 fn firefox_shows_it_while_the_server_is_flooded() {
     let demo = Operated::start(SHORT_OF_THREADS);
     let flood = Flood::begin(&demo);
