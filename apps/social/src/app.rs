@@ -1,5 +1,6 @@
 //! The state that handlers share, and its construction.
 
+use std::ops::Deref;
 use std::sync::Arc;
 
 use greenroom::actor::ActorSystem;
@@ -19,9 +20,14 @@ use crate::share::Share;
 use crate::store::Store;
 use crate::turns::Turns;
 
-/// The application: cheap to clone, and the state of its routes.
+/// The application: cheap to clone, as each layer and each extractor of a request does, and the
+/// state of its routes.
 #[derive(Clone, Debug)]
-pub struct App {
+pub struct App(Arc<Parts>);
+
+/// The parts of the application.
+#[derive(Debug)]
+pub struct Parts {
     /// The settings that it was started with.
     pub settings: Arc<Settings>,
     /// The storage of all records and events.
@@ -77,7 +83,7 @@ impl App {
         let albums = has_albums.then(|| HotAlbums::new(&common.cluster));
         let pictures = &settings.pictures;
         let keeping = Turns::new(pictures.queue_max, pictures.queue_wait_max);
-        Ok(Self {
+        Ok(Self(Arc::new(Parts {
             settings,
             store,
             cache,
@@ -92,6 +98,14 @@ impl App {
             outbox,
             share,
             limits,
-        })
+        })))
+    }
+}
+
+impl Deref for App {
+    type Target = Parts;
+
+    fn deref(&self) -> &Parts {
+        &self.0
     }
 }

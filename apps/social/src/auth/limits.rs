@@ -160,7 +160,7 @@ impl<K: Clone + Eq + Hash> Limit<K> {
             limiter.retain_recent();
             limiter.shrink_to_fit();
         }
-        let now = DefaultClock::default().now();
+        let now = limiter.clock().now();
         limiter.check_key(key).map_err(|until| Failure::TooMany {
             retry_after: until.wait_time_from(now),
         })

@@ -1,15 +1,16 @@
 use std::fmt::{self, Debug, Display, Formatter};
 use std::str::FromStr;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use utoipa::ToSchema;
 use uuid::Uuid;
+use uuid::fmt::Simple;
 
 /// An identifier of a user, an album, a picture, a comment or a key: a UUID of version 7 (RFC
 /// 9562), written as 32 hexadecimal digits. Identifiers sort by the time of their creation, to the
 /// millisecond, on all replicas together.
-#[derive(Clone, Copy, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize, ToSchema)]
-#[serde(into = "String", try_from = "String")]
+#[derive(Clone, Copy, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, ToSchema)]
+#[serde(try_from = "String")]
 #[schema(
     value_type = String,
     pattern = "^[0-9a-f]{32}$",
@@ -52,6 +53,13 @@ impl Display for Id {
 impl Debug for Id {
     fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
         Display::fmt(self, formatter)
+    }
+}
+
+impl Serialize for Id {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut text = [0; Simple::LENGTH];
+        serializer.serialize_str(self.0.simple().encode_lower(&mut text))
     }
 }
 

@@ -1,4 +1,5 @@
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -20,7 +21,7 @@ const TIMELINE_TTL: Duration = Duration::from_secs(10);
 const TIMELINE_KEPT: u32 = PAGE_MAX + 1;
 /// Longest age of counts in the cache; the feed delivers newer ones, because each count comes with
 /// its position in the log.
-const HEADS_TTL: Duration = Duration::from_secs(1);
+const COUNTS_TTL: Duration = Duration::from_secs(1);
 
 /// A page of a longer list of pictures.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize, ToSchema)]
@@ -38,7 +39,7 @@ pub struct Page {
 pub struct PictureView {
     /// The picture itself.
     #[serde(flatten)]
-    pub picture: Picture,
+    pub picture: Arc<Picture>,
     /// Number of users who like it.
     pub likes: i64,
     /// The position in the topic `/picture/ID/likes` at which this number holds: watch it from
@@ -67,15 +68,16 @@ pub async fn timeline(
     if before.is_some() {
         return listed(app, viewer, PicturesOf::Everybody, before, limit).await;
     }
-    let (listed, next) = newest(app).await?.cut(limit);
-    let counts = heads(app, &listed.topics()).await?;
+    let (listed, next) = newest(app).await?.first(limit + 1).cut(limit);
+    let counts = cached_counts(app, &listed).await?;
     page(app, viewer, listed, next, &counts).await
 }
 
-async fn newest(app: &App) -> Result<Listed, Failure> {
+async fn newest(app: &App) -> Result<Arc<Listed>, Failure> {
     let load = async {
         let of = PicturesOf::Everybody;
-        Ok(Listed::read(&*app.store, of, None, TIMELINE_KEPT).await?)
+        let listed = Listed::read(&*app.store, of, None, TIMELINE_KEPT).await?;
+        Ok(Arc::new(listed))
     };
     app.cache
         .get_or_load(TIMELINE_KEY, TIMELINE_TTL, load)
@@ -102,7 +104,8 @@ pub async fn of_album(
         return listed(app, viewer, PicturesOf::Album(album), before, limit).await;
     };
     let (listed, next) = shown.listed.cut(limit);
-    page(app, viewer, listed, next, &shown.heads).await
+    let counts = Counts::of_all(&listed.pictures, &shown.heads);
+    page(app, viewer, listed, next, &counts).await
 }
 
 /// Returns a page of a user's pictures.
@@ -129,7 +132,7 @@ async fn listed(
     let limit = limit.clamp(1, PAGE_MAX);
     let listed = Listed::read(&*app.store, of, before, limit + 1).await?;
     let (listed, next) = listed.cut(limit);
-    let counts = read_heads(app, &listed.topics()).await?;
+    let counts = read_counts(app, &listed).await?;
     page(app, viewer, listed, next, &counts).await
 }
 
@@ -137,10 +140,15 @@ async fn listed(
 ///
 /// # Errors
 /// Those of the storage.
-pub async fn one(app: &App, viewer: Option<Id>, picture: Picture) -> Result<PictureView, Failure> {
-    let counts = read_heads(app, &topic::counted(picture.id)).await?;
+pub async fn one(
+    app: &App,
+    viewer: Option<Id>,
+    picture: Arc<Picture>,
+) -> Result<PictureView, Failure> {
+    let heads = app.store.heads(&topic::counted(picture.id)).await?;
+    let counts = Counts::of(&picture, &heads);
     let liked = liked(app, viewer, std::slice::from_ref(&picture)).await?;
-    Ok(view(picture, &counts, &liked))
+    Ok(view(picture, counts, &liked))
 }
 
 async fn page(
@@ -148,35 +156,64 @@ async fn page(
     viewer: Option<Id>,
     listed: Listed,
     next: Option<Id>,
-    counts: &HashMap<String, Head>,
+    counts: &[Counts],
 ) -> Result<Page, Failure> {
     let Listed { seq, pictures } = listed;
     let liked = liked(app, viewer, &pictures).await?;
-    let view = |picture| view(picture, counts, &liked);
+    let pictures = pictures.into_iter().zip(counts);
+    let view = |(picture, counts): (_, &Counts)| view(picture, *counts, &liked);
     Ok(Page {
-        pictures: pictures.into_iter().map(view).collect(),
+        pictures: pictures.map(view).collect(),
         next,
         timeline_seq: seq,
     })
 }
 
-/// Returns the ends of topics, from the cache if possible. The cache's key is the list of topics,
-/// so that a page whose pictures have moved has counts of its own.
-async fn heads(app: &App, topics: &[String]) -> Result<HashMap<String, Head>, Failure> {
-    let names = Sha256::digest(topics.concat());
-    let key = format!("heads:{}", hex::encode(names));
-    let load = read_heads(app, topics);
-    app.cache.get_or_load(&key, HEADS_TTL, load).await
+/// The counts of a picture.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+struct Counts {
+    likes: Head,
+    comments: Head,
 }
 
-async fn read_heads(app: &App, topics: &[String]) -> Result<HashMap<String, Head>, Failure> {
-    Ok(app.store.heads(topics).await?)
+impl Counts {
+    /// Finds those of a picture among the ends of topics.
+    fn of(picture: &Picture, heads: &HashMap<String, Head>) -> Self {
+        let head = |topic: String| heads.get(&topic).copied().unwrap_or_default();
+        Self {
+            likes: head(topic::likes(picture.id)),
+            comments: head(topic::comments(picture.id)),
+        }
+    }
+
+    /// Finds those of each picture, in the order of the pictures.
+    fn of_all(pictures: &[Arc<Picture>], heads: &HashMap<String, Head>) -> Vec<Self> {
+        let of = |picture: &Arc<Picture>| Self::of(picture, heads);
+        pictures.iter().map(of).collect()
+    }
+}
+
+/// Returns the counts of pictures, in their order, from the cache if possible. The cache's key is
+/// the list of pictures, so that a page whose pictures have moved has counts of its own.
+async fn cached_counts(app: &App, listed: &Listed) -> Result<Vec<Counts>, Failure> {
+    let mut ids = Sha256::new();
+    for picture in &listed.pictures {
+        ids.update(picture.id.as_bytes());
+    }
+    let key = format!("counts:{}", hex::encode(ids.finalize()));
+    let load = read_counts(app, listed);
+    app.cache.get_or_load(&key, COUNTS_TTL, load).await
+}
+
+async fn read_counts(app: &App, listed: &Listed) -> Result<Vec<Counts>, Failure> {
+    let heads = app.store.heads(&listed.topics()).await?;
+    Ok(Counts::of_all(&listed.pictures, &heads))
 }
 
 async fn liked(
     app: &App,
     viewer: Option<Id>,
-    pictures: &[Picture],
+    pictures: &[Arc<Picture>],
 ) -> Result<HashSet<Id>, Failure> {
     let Some(viewer) = viewer else {
         return Ok(HashSet::new());
@@ -185,12 +222,8 @@ async fn liked(
     Ok(app.store.liked(viewer, &ids).await?.into_iter().collect())
 }
 
-fn view(picture: Picture, counts: &HashMap<String, Head>, liked_ones: &HashSet<Id>) -> PictureView {
-    let head = |topic: String| counts.get(&topic).copied().unwrap_or_default();
-    let (likes, comments) = (
-        head(topic::likes(picture.id)),
-        head(topic::comments(picture.id)),
-    );
+fn view(picture: Arc<Picture>, counts: Counts, liked_ones: &HashSet<Id>) -> PictureView {
+    let Counts { likes, comments } = counts;
     PictureView {
         liked: liked_ones.contains(&picture.id),
         likes: likes.total,

@@ -1,3 +1,4 @@
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::{OptionFuture, join};
@@ -15,10 +16,10 @@ const PICTURE_TTL: Duration = Duration::from_secs(10);
 ///
 /// # Errors
 /// [`Failure::NotFound`].
-pub async fn find_picture(app: &App, id: Id) -> Result<Picture, Failure> {
+pub async fn find_picture(app: &App, id: Id) -> Result<Arc<Picture>, Failure> {
     let load = async {
         let found = app.store.picture(id).await?;
-        found.ok_or(Failure::NotFound("picture"))
+        found.map(Arc::new).ok_or(Failure::NotFound("picture"))
     };
     app.cache
         .get_or_load(&picture_key(id), PICTURE_TTL, load)
@@ -53,14 +54,19 @@ pub(super) fn check_alt(alt: &str) -> Result<String, TextError> {
 ///
 /// # Errors
 /// [`Failure::Invalid`], [`Failure::NotFound`], and [`Failure::Forbidden`] for somebody else's.
-pub async fn describe_picture(app: &App, user: Id, id: Id, alt: &str) -> Result<Picture, Failure> {
+pub async fn describe_picture(
+    app: &App,
+    user: Id,
+    id: Id,
+    alt: &str,
+) -> Result<Arc<Picture>, Failure> {
     let picture = find_picture(app, id).await?;
     if picture.owner.id != user {
         return Err(Failure::Forbidden("only its owner may describe a picture"));
     }
     let described = app.store.set_alt(id, &check_alt(alt)?).await?;
     forget(app, picture.album, Some(id)).await;
-    described.ok_or(Failure::NotFound("picture"))
+    described.map(Arc::new).ok_or(Failure::NotFound("picture"))
 }
 
 /// Has all processes read an album's pictures anew, and the record of the changed one.

@@ -68,7 +68,7 @@ pub async fn upload(
     forget(app, album.id, None).await;
     kept?;
     let view = |one: Prepared| PictureView {
-        picture: one.picture,
+        picture: one.picture.into(),
         likes: 0,
         likes_seq: 0,
         comments: 0,

@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use super::{PicturesOf, Result, Store};
@@ -8,7 +10,7 @@ use crate::model::{Id, Picture, topic};
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Listed {
     pub(crate) seq: u64,
-    pub(crate) pictures: Vec<Picture>,
+    pub(crate) pictures: Vec<Arc<Picture>>,
 }
 
 impl Listed {
@@ -21,9 +23,10 @@ impl Listed {
     ) -> Result<Self> {
         // Read before the pictures: one that comes in between is in both, and not in neither.
         let heads = store.heads(&[topic::TIMELINE.to_owned()]).await?;
+        let pictures = store.pictures(of, before, limit).await?;
         Ok(Self {
             seq: heads.get(topic::TIMELINE).map_or(0, |head| head.seq),
-            pictures: store.pictures(of, before, limit).await?,
+            pictures: pictures.into_iter().map(Arc::new).collect(),
         })
     }
 
@@ -49,7 +52,7 @@ impl Listed {
 
     /// Returns the topics whose totals a page shows.
     pub(crate) fn topics(&self) -> Vec<String> {
-        let of_one = |picture: &Picture| topic::counted(picture.id);
+        let of_one = |picture: &Arc<Picture>| topic::counted(picture.id);
         self.pictures.iter().flat_map(of_one).collect()
     }
 }

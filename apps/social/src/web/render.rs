@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use askama::Template;
 use axum::response::{Html, IntoResponse, Response};
 use http::StatusCode;
@@ -23,7 +25,7 @@ pub(super) fn page_with(status: StatusCode, template: &impl Template) -> PageRes
 pub(super) fn blank_picture() -> PictureView {
     let nobody = Id::from_bytes([0; 16]);
     PictureView {
-        picture: Picture {
+        picture: Arc::new(Picture {
             id: nobody,
             album: nobody,
             owner: blank_author(),
@@ -34,7 +36,7 @@ pub(super) fn blank_picture() -> PictureView {
             height: 1,
             bytes: 0,
             created_at: Timestamp::UNIX_EPOCH,
-        },
+        }),
         likes: 0,
         likes_seq: 0,
         comments: 0,
