@@ -11,11 +11,12 @@ pub fn tell_body_part(bytes: u64) {
     TAKEN.set(TAKEN.get().wrapping_add(bytes));
 }
 
-/// Returns the number of bytes that the calling thread was told of so far, modulo 2^64: the
-/// difference of two tells what was taken between them.
-#[must_use]
-pub fn body_bytes_told() -> u64 {
-    TAKEN.get()
+/// Calls the closure, and returns what it returns and the number of bytes that the calling thread
+/// was told of meanwhile. A call around this one is not told of them: they are of this handler.
+pub fn body_bytes_during<R>(run: impl FnOnce() -> R) -> (R, u64) {
+    let around = TAKEN.replace(0);
+    let result = run();
+    (result, TAKEN.replace(around))
 }
 
 #[cfg(test)]
@@ -26,12 +27,23 @@ mod tests {
 
     #[test]
     fn each_thread_counts_its_own_parts() {
-        let before = body_bytes_told();
-        tell_body_part(16_384);
-        tell_body_part(1);
-        thread::spawn(|| tell_body_part(7))
-            .join()
-            .expect("no panic");
-        assert_eq!(body_bytes_told() - before, 16_385);
+        let tell = || {
+            tell_body_part(16_384);
+            tell_body_part(1);
+            thread::spawn(|| tell_body_part(7))
+                .join()
+                .expect("no panic");
+        };
+        assert_eq!(body_bytes_during(tell), ((), 16_385));
+    }
+
+    #[test]
+    fn what_an_inner_call_is_told_of_is_not_the_outer_ones() {
+        let tell = || {
+            tell_body_part(5);
+            assert_eq!(body_bytes_during(|| tell_body_part(16_384)), ((), 16_384));
+            tell_body_part(2);
+        };
+        assert_eq!(body_bytes_during(tell), ((), 7));
     }
 }

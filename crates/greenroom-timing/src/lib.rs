@@ -10,7 +10,7 @@ mod route;
 mod span;
 mod timing;
 
-pub use body::{body_bytes_told, tell_body_part};
+pub use body::{body_bytes_during, tell_body_part};
 pub use method::known_method;
 pub use route::{during, interned, tell_route};
 pub use span::{

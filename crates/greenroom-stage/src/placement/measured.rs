@@ -4,14 +4,14 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use axum::response::{IntoResponse, Response};
-use greenroom_timing::Timing;
+use greenroom_timing::{Timing, body_bytes_during};
 use http::Extensions;
 use pin_project_lite::pin_project;
 
 use super::body::Settled;
 use super::origin::Origin;
 use super::outer;
-use super::parts::Parts;
+use super::parts;
 use super::route::Route;
 use super::stopwatch::Stopwatch;
 use crate::stage::{Panicked, Stage};
@@ -19,7 +19,7 @@ use crate::watchdog;
 
 pin_project! {
     /// A run of a route, which measures its poll time: the time inside `poll`, over all polls of a
-    /// request, without what [parts](Parts) of its body are given.
+    /// request, without what [parts](parts) of its body are given.
     pub(crate) struct Measured<F> {
         #[pin]
         run: F,
@@ -114,9 +114,9 @@ where
         let this = self.as_mut().project();
         let (run, route) = (this.run, this.origin.route());
         let mut ended = None;
-        let parts = Parts::begin();
-        let (polled, poll_time) = watch(route, || poll_settled(run, cx, &mut ended));
-        *this.poll_time += parts.counted(poll_time, this.origin.short_run());
+        let poll = || watch(route, || poll_settled(run, cx, &mut ended));
+        let ((polled, poll_time), bytes) = body_bytes_during(poll);
+        *this.poll_time += parts::counted(bytes, poll_time, this.origin.short_run());
         if let Err(panicked) = polled {
             ended = Some(Ok((route.panic_response(&panicked), Settled::Whole)));
         }
@@ -181,14 +181,14 @@ where
         let (run, route, stage) = (this.run, this.origin.route(), this.origin.stage());
         let mut ended = None;
         let poll = || poll_settled(run, cx, &mut ended);
-        let parts = Parts::begin();
-        let stopwatch = Stopwatch::start();
-        let ((), inner) = outer::within(route, || match this.timed {
+        let poll = || match this.timed {
             Some(timed) => timed.polled(stage, poll),
             None => poll(),
-        });
+        };
+        let stopwatch = Stopwatch::start();
+        let (((), inner), bytes) = body_bytes_during(|| outer::within(route, poll));
         let poll_time = stopwatch.poll_time().saturating_sub(inner);
-        *this.poll_time += parts.counted(poll_time, this.origin.short_run());
+        *this.poll_time += parts::counted(bytes, poll_time, this.origin.short_run());
         self.pass_on(ended)
     }
 }
