@@ -73,7 +73,18 @@ pub(crate) async fn serve<A: App>(home: Rc<Loop<A>>, handed: Handed<A>) {
         match handed.protocol {
             Protocol::Http2 => {
                 let takes_websockets = home.settings.takes_websockets_over_http2(is_tls);
-                http2::serve(&home, io, requests, since, takes_websockets, handed.permit).await
+                let permit = handed.permit;
+                // Of its own, so that the task of a request to upgrade is small: it ends when the
+                // tunnel is made, and between tunnels, which last, its room is hard to use again.
+                Box::pin(http2::serve(
+                    &home,
+                    io,
+                    requests,
+                    since,
+                    takes_websockets,
+                    permit,
+                ))
+                .await
             }
             Protocol::Upgrade => serve_upgrade(&home, io, requests, handed.permit).await,
         }
