@@ -38,6 +38,10 @@ cluster-faults: tools ## Let parts of a cluster fail under load, for SEEDS seeds
 	SEEDS=$(SEEDS) FIRST=$(FIRST) JOBS=$(JOBS) $(CARGO) test --package greenroom-cluster --locked \
 		--test faults -- --exact --ignored --nocapture many_seeds
 
+.PHONY: simulation
+simulation: ## Run all 10,000 seeds of the stages' simulation; a minute
+	$(CARGO) test --release --package greenroom-stage --locked --lib -- --ignored
+
 .PHONY: pages
 pages: ## Write what is made of code: pages of docs/, flags of plackup's handler
 	GREENROOM_WRITE_PAGE=1 $(CARGO) test --package greenroom-compat --locked the_page_tells_the_differences

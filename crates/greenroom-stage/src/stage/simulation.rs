@@ -19,7 +19,9 @@ use super::ticket::Terms;
 use crate::admission::LATE_GRACE;
 use crate::client::Client;
 
-const SEEDS: u64 = 10_000;
+const SEEDS: u64 = 1_000;
+/// Those of the test that is ignored: half a minute with optimisation.
+const ALL_SEEDS: u64 = 10_000;
 const MS: Duration = Duration::from_millis(1);
 const QUEUE_WAIT_MAX: Duration = Duration::from_millis(500);
 /// The time before results count: all usages begin at zero, and the polite client's is the smaller
@@ -302,8 +304,18 @@ fn settings(threads: u32) -> Settings {
 
 #[test]
 fn who_asks_for_less_than_its_share_is_never_refused_and_hardly_waits() {
+    simulate(SEEDS);
+}
+
+#[test]
+#[ignore = "a minute; `make simulation` runs it"]
+fn nor_by_ten_times_as_many_seeds() {
+    simulate(ALL_SEEDS);
+}
+
+fn simulate(seeds: u64) {
     let mut all = Seen::default();
-    for seed in 0..SEEDS {
+    for seed in 0..seeds {
         let seen = Simulation::new(seed).run();
         assert_eq!(seen.refused, 0, "seed {seed}: {seen:?}");
         assert!(seen.longest <= 4 * COST_MAX, "seed {seed}: {seen:?}");
