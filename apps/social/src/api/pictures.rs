@@ -1,6 +1,8 @@
 use axum::Json;
 use axum::extract::{Path, Query, State};
-use http::StatusCode;
+use axum::response::IntoResponse;
+use http::header::CONTENT_TYPE;
+use http::{HeaderValue, StatusCode};
 use serde::{Deserialize, Serialize};
 use url::Url;
 use utoipa::ToSchema;
@@ -10,6 +12,8 @@ use crate::auth::{Caller, MaybeCaller};
 use crate::model::Id;
 use crate::service::{self, Page, PictureView};
 use crate::{App, Failure, Problem};
+
+const APPLICATION_JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 /// The address of a shared picture.
 #[derive(Debug, Serialize, ToSchema)]
@@ -28,9 +32,9 @@ pub(super) async fn timeline(
     State(app): State<App>,
     caller: MaybeCaller,
     Query(part): Query<Before>,
-) -> Result<Json<Page>, Failure> {
-    let page = service::timeline(&app, caller.id(), part.id(), part.limit());
-    Ok(Json(page.await?))
+) -> Result<impl IntoResponse, Failure> {
+    let page = service::timeline_json(&app, caller.id(), part.id(), part.limit()).await?;
+    Ok(([(CONTENT_TYPE, APPLICATION_JSON)], page))
 }
 
 /// Returns a picture.

@@ -82,7 +82,7 @@ pub async fn delete_album(app: &App, user: Id, id: Id) -> Result<(), Failure> {
         .iter()
         .map(|picture| picture_key(picture.id))
         .collect();
-    keys.push(super::pages::TIMELINE_KEY.to_owned());
+    keys.push(super::timeline::TIMELINE_KEY.to_owned());
     // Not from memory: whoever shows an album has read its record, which is gone.
     app.cache.invalidate(&keys).await;
     publish(app, &events).await;

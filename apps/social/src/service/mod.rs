@@ -12,6 +12,7 @@ mod pages;
 mod people;
 mod pictures;
 mod storage;
+mod timeline;
 mod upload;
 
 pub use albums::{album, album_to_fill, albums, create_album, delete_album};
@@ -24,11 +25,12 @@ pub use credentials::{
 };
 pub use keys::{create_key, delete_key, keys};
 pub use likes::{LikeView, set_like};
-pub use pages::{PAGE_MAX, Page, PictureView, of_album, of_user, one, timeline};
+pub use pages::{PAGE_MAX, Page, PictureView, of_album, of_user, one};
 pub use people::{NewUser, authenticate, change_user, register, user};
 pub(crate) use people::{author_key, generation_key, reach_key};
 pub use pictures::{delete_picture, describe_picture, find_picture, share};
 pub use storage::{Storage, storage};
+pub use timeline::{timeline, timeline_json};
 pub use upload::{Upload, check_room, upload};
 
 use jiff::Timestamp;

@@ -1,9 +1,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 use utoipa::ToSchema;
 
 use crate::model::{Head, Id, Picture, topic};
@@ -12,16 +10,6 @@ use crate::{App, Failure};
 
 /// The most pictures or comments of a page.
 pub const PAGE_MAX: u32 = 60;
-
-/// The first page of the timeline in the cache.
-pub(super) const TIMELINE_KEY: &str = "timeline";
-/// Longest age of the timeline's first page in the cache.
-const TIMELINE_TTL: Duration = Duration::from_secs(10);
-/// Pictures of it in the cache: enough for any page.
-const TIMELINE_KEPT: u32 = PAGE_MAX + 1;
-/// Longest age of counts in the cache; the feed delivers newer ones, because each count comes with
-/// its position in the log.
-const COUNTS_TTL: Duration = Duration::from_secs(1);
 
 /// A page of a longer list of pictures.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize, ToSchema)]
@@ -52,36 +40,6 @@ pub struct PictureView {
     pub comments_seq: u64,
     /// True if the caller likes it.
     pub liked: bool,
-}
-
-/// Returns a page of everybody's pictures.
-///
-/// # Errors
-/// Those of the storage.
-pub async fn timeline(
-    app: &App,
-    viewer: Option<Id>,
-    before: Option<Id>,
-    limit: u32,
-) -> Result<Page, Failure> {
-    let limit = limit.clamp(1, PAGE_MAX);
-    if before.is_some() {
-        return listed(app, viewer, PicturesOf::Everybody, before, limit).await;
-    }
-    let (listed, next) = newest(app).await?.first(limit + 1).cut(limit);
-    let counts = cached_counts(app, &listed).await?;
-    page(app, viewer, listed, next, &counts).await
-}
-
-async fn newest(app: &App) -> Result<Arc<Listed>, Failure> {
-    let load = async {
-        let of = PicturesOf::Everybody;
-        let listed = Listed::read(&*app.store, of, None, TIMELINE_KEPT).await?;
-        Ok(Arc::new(listed))
-    };
-    app.cache
-        .get_or_load(TIMELINE_KEY, TIMELINE_TTL, load)
-        .await
 }
 
 /// Returns a page of an album's pictures.
@@ -122,7 +80,7 @@ pub async fn of_user(
     listed(app, viewer, PicturesOf::Owner(user), before, limit).await
 }
 
-async fn listed(
+pub(super) async fn listed(
     app: &App,
     viewer: Option<Id>,
     of: PicturesOf,
@@ -147,7 +105,7 @@ pub async fn one(
 ) -> Result<PictureView, Failure> {
     let heads = app.store.heads(&topic::counted(picture.id)).await?;
     let counts = Counts::of(&picture, &heads);
-    let liked = liked(app, viewer, std::slice::from_ref(&picture)).await?;
+    let liked = liked(app, viewer, [picture.id]).await?;
     Ok(view(picture, counts, &liked))
 }
 
@@ -159,7 +117,7 @@ async fn page(
     counts: &[Counts],
 ) -> Result<Page, Failure> {
     let Listed { seq, pictures } = listed;
-    let liked = liked(app, viewer, &pictures).await?;
+    let liked = liked(app, viewer, pictures.iter().map(|picture| picture.id)).await?;
     let pictures = pictures.into_iter().zip(counts);
     let view = |(picture, counts): (_, &Counts)| view(picture, *counts, &liked);
     Ok(Page {
@@ -170,7 +128,7 @@ async fn page(
 }
 
 /// The counts of a picture.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug)]
 struct Counts {
     likes: Head,
     comments: Head,
@@ -193,32 +151,21 @@ impl Counts {
     }
 }
 
-/// Returns the counts of pictures, in their order, from the cache if possible. The cache's key is
-/// the list of pictures, so that a page whose pictures have moved has counts of its own.
-async fn cached_counts(app: &App, listed: &Listed) -> Result<Vec<Counts>, Failure> {
-    let mut ids = Sha256::new();
-    for picture in &listed.pictures {
-        ids.update(picture.id.as_bytes());
-    }
-    let key = format!("counts:{}", hex::encode(ids.finalize()));
-    let load = read_counts(app, listed);
-    app.cache.get_or_load(&key, COUNTS_TTL, load).await
-}
-
 async fn read_counts(app: &App, listed: &Listed) -> Result<Vec<Counts>, Failure> {
     let heads = app.store.heads(&listed.topics()).await?;
     Ok(Counts::of_all(&listed.pictures, &heads))
 }
 
-async fn liked(
+/// Returns which of these pictures the viewer likes.
+pub(super) async fn liked(
     app: &App,
     viewer: Option<Id>,
-    pictures: &[Arc<Picture>],
+    pictures: impl IntoIterator<Item = Id>,
 ) -> Result<HashSet<Id>, Failure> {
     let Some(viewer) = viewer else {
         return Ok(HashSet::new());
     };
-    let ids: Vec<Id> = pictures.iter().map(|picture| picture.id).collect();
+    let ids: Vec<Id> = pictures.into_iter().collect();
     Ok(app.store.liked(viewer, &ids).await?.into_iter().collect())
 }
 

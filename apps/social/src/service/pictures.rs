@@ -4,7 +4,7 @@ use std::time::Duration;
 use futures_util::future::{OptionFuture, join};
 use url::Url;
 
-use super::pages::TIMELINE_KEY;
+use super::timeline::TIMELINE_KEY;
 use super::{publish, wake};
 use crate::model::{Id, Picture, TaskKind, TextError, check_text};
 use crate::{App, Failure};

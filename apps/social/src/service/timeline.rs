@@ -1,0 +1,219 @@
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::{RawValue, to_raw_value};
+
+use super::pages::{PAGE_MAX, Page, PictureView, liked, listed};
+use crate::model::Id;
+use crate::store::PicturesOf;
+use crate::{App, Failure};
+
+/// The newest pictures in the cache.
+pub(super) const TIMELINE_KEY: &str = "timeline";
+/// Longest age of them there; of counts the feed delivers newer ones, because each comes with its
+/// position in the log.
+const TIMELINE_TTL: Duration = Duration::from_secs(1);
+
+/// The longest first page, as those see it who like none of its pictures, and each of these as
+/// JSON, which takes longer to write than all else that a request for it does.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(try_from = "Page", into = "Page")]
+struct Newest {
+    page: Page,
+    json: Vec<Box<RawValue>>,
+}
+
+/// A [`Page`] whose pictures are JSON already.
+#[derive(Serialize)]
+struct Written<'a> {
+    pictures: Vec<Cow<'a, RawValue>>,
+    next: Option<Id>,
+    timeline_seq: u64,
+}
+
+impl TryFrom<Page> for Newest {
+    type Error = serde_json::Error;
+
+    fn try_from(page: Page) -> Result<Self, Self::Error> {
+        let json = page.pictures.iter().map(to_raw_value);
+        let json = json.collect::<Result<_, _>>()?;
+        Ok(Self { page, json })
+    }
+}
+
+impl From<Newest> for Page {
+    fn from(newest: Newest) -> Self {
+        newest.page
+    }
+}
+
+impl Newest {
+    /// Returns the first pictures, and the `before` of the next page, if there is one.
+    fn first(&self, limit: u32) -> (&[PictureView], Option<Id>) {
+        let all = &self.page.pictures;
+        let first = &all[..all.len().min(limit as usize)];
+        let last = first.last().map(|view| view.picture.id);
+        let next = if first.len() < all.len() {
+            last
+        } else {
+            self.page.next
+        };
+        (first, next)
+    }
+
+    fn page(&self, limit: u32, liked: &HashSet<Id>) -> Page {
+        let (first, next) = self.first(limit);
+        Page {
+            pictures: first.iter().map(|view| seen(view, liked)).collect(),
+            next,
+            timeline_seq: self.page.timeline_seq,
+        }
+    }
+
+    fn json(&self, limit: u32, liked: &HashSet<Id>) -> serde_json::Result<Vec<u8>> {
+        let (first, next) = self.first(limit);
+        let written = first.iter().zip(&self.json).map(|(view, json)| {
+            let is_liked = liked.contains(&view.picture.id);
+            Ok(if is_liked {
+                Cow::Owned(to_raw_value(&seen(view, liked))?)
+            } else {
+                Cow::Borrowed(&**json)
+            })
+        });
+        serde_json::to_vec(&Written {
+            pictures: written.collect::<serde_json::Result<_>>()?,
+            next,
+            timeline_seq: self.page.timeline_seq,
+        })
+    }
+}
+
+/// Returns a page of everybody's pictures.
+///
+/// # Errors
+/// Those of the storage.
+pub async fn timeline(
+    app: &App,
+    viewer: Option<Id>,
+    before: Option<Id>,
+    limit: u32,
+) -> Result<Page, Failure> {
+    if before.is_some() {
+        return listed(app, viewer, PicturesOf::Everybody, before, limit).await;
+    }
+    let (newest, limit) = (newest(app).await?, limit.clamp(1, PAGE_MAX));
+    let liked = liked(app, viewer, ids(&newest, limit)).await?;
+    Ok(newest.page(limit, &liked))
+}
+
+/// Returns the same as JSON: of the first page the pictures are written once for all who ask.
+///
+/// # Errors
+/// Those of the storage.
+pub async fn timeline_json(
+    app: &App,
+    viewer: Option<Id>,
+    before: Option<Id>,
+    limit: u32,
+) -> Result<Vec<u8>, Failure> {
+    if before.is_some() {
+        let page = timeline(app, viewer, before, limit).await?;
+        return serde_json::to_vec(&page).map_err(Failure::internal);
+    }
+    let (newest, limit) = (newest(app).await?, limit.clamp(1, PAGE_MAX));
+    let liked = liked(app, viewer, ids(&newest, limit)).await?;
+    newest.json(limit, &liked).map_err(Failure::internal)
+}
+
+async fn newest(app: &App) -> Result<Arc<Newest>, Failure> {
+    let load = async {
+        let page = listed(app, None, PicturesOf::Everybody, None, PAGE_MAX).await?;
+        let newest = Newest::try_from(page).map_err(Failure::internal)?;
+        Ok(Arc::new(newest))
+    };
+    app.cache
+        .get_or_load(TIMELINE_KEY, TIMELINE_TTL, load)
+        .await
+}
+
+fn ids(newest: &Newest, limit: u32) -> impl Iterator<Item = Id> {
+    newest.first(limit).0.iter().map(|view| view.picture.id)
+}
+
+/// Returns a picture as the user sees it who likes these.
+fn seen(view: &PictureView, liked: &HashSet<Id>) -> PictureView {
+    PictureView {
+        liked: liked.contains(&view.picture.id),
+        ..view.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+
+    use super::*;
+    use crate::model::{Author, Media, Picture};
+
+    fn view() -> PictureView {
+        let owner = Author {
+            id: Id::new(),
+            name: "ada".to_owned(),
+            display: "Ada \"Countess\" Lovelace".to_owned(),
+        };
+        let picture = Picture {
+            id: Id::new(),
+            album: Id::new(),
+            owner,
+            caption: "</script>\n\u{2028}".to_owned(),
+            alt: String::new(),
+            media: Media::Png,
+            width: 2,
+            height: 1,
+            bytes: 3,
+            created_at: Timestamp::UNIX_EPOCH,
+        };
+        PictureView {
+            picture: Arc::new(picture),
+            likes: 4,
+            likes_seq: 5,
+            comments: 6,
+            comments_seq: 7,
+            liked: false,
+        }
+    }
+
+    #[test]
+    fn what_was_written_before_is_what_would_be_written_now() {
+        let next = Some(Id::new());
+        let page = Page {
+            pictures: vec![view(), view(), view()],
+            next,
+            timeline_seq: 8,
+        };
+        let ids: Vec<Id> = page.pictures.iter().map(|view| view.picture.id).collect();
+        let newest = Newest::try_from(page).expect("it can be written");
+        for liked in [vec![], vec![ids[1]], ids.clone()] {
+            let liked = liked.into_iter().collect();
+            for limit in 1..=4 {
+                let page = newest.page(limit, &liked);
+                let written = serde_json::to_vec(&page).expect("it can be written");
+                assert_eq!(
+                    newest.json(limit, &liked).expect("so can its parts"),
+                    written
+                );
+                assert_eq!(page.pictures[0].liked, liked.contains(&ids[0]));
+            }
+        }
+        let none = HashSet::new();
+        assert_eq!(newest.page(2, &none).next, Some(ids[1]));
+        assert_eq!(newest.page(3, &none).next, next);
+        let read: Newest =
+            serde_json::from_slice(&serde_json::to_vec(&newest).expect("another process reads it"))
+                .expect("as it was");
+        assert_eq!(read.page, newest.page);
+    }
+}
