@@ -20,7 +20,7 @@ use crate::admission::LATE_GRACE;
 use crate::client::Client;
 
 const SEEDS: u64 = 1_000;
-/// Those of the test that is ignored: half a minute with optimisation.
+/// Those of the test that is ignored: a minute with optimisation.
 const ALL_SEEDS: u64 = 10_000;
 const MS: Duration = Duration::from_millis(1);
 const QUEUE_WAIT_MAX: Duration = Duration::from_millis(500);
