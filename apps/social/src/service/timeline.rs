@@ -162,7 +162,6 @@ mod tests {
         let owner = Author {
             id: Id::new(),
             name: "ada".to_owned(),
-            display: "Ada \"Countess\" Lovelace".to_owned(),
         };
         let picture = Picture {
             id: Id::new(),
