@@ -23,11 +23,11 @@ use crate::turns::Turns;
 /// The application: cheap to clone, as each layer and each extractor of a request does, and the
 /// state of its routes.
 #[derive(Clone, Debug)]
-pub struct App(Arc<Parts>);
+pub struct App(Arc<AppState>);
 
-/// The parts of the application.
+/// The state that all clones of an [`App`] share.
 #[derive(Debug)]
-pub struct Parts {
+pub struct AppState {
     /// The settings that it was started with.
     pub settings: Arc<Settings>,
     /// The storage of all records and events.
@@ -83,7 +83,7 @@ impl App {
         let albums = has_albums.then(|| HotAlbums::new(&common.cluster));
         let pictures = &settings.pictures;
         let keeping = Turns::new(pictures.queue_max, pictures.queue_wait_max);
-        Ok(Self(Arc::new(Parts {
+        Ok(Self(Arc::new(AppState {
             settings,
             store,
             cache,
@@ -103,9 +103,9 @@ impl App {
 }
 
 impl Deref for App {
-    type Target = Parts;
+    type Target = AppState;
 
-    fn deref(&self) -> &Parts {
+    fn deref(&self) -> &AppState {
         &self.0
     }
 }

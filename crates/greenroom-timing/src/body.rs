@@ -12,15 +12,26 @@ pub fn tell_body_part(bytes: u64) {
 }
 
 /// Calls the closure, and returns what it returns and the number of bytes that the calling thread
-/// was told of meanwhile. A call around this one is not told of them: they are of this handler.
+/// was told of meanwhile. A call around this one is not told of them, nor if the closure panics:
+/// they are of this handler.
 pub fn body_bytes_during<R>(run: impl FnOnce() -> R) -> (R, u64) {
-    let around = TAKEN.replace(0);
+    let _restored = Restored(TAKEN.replace(0));
     let result = run();
-    (result, TAKEN.replace(around))
+    (result, TAKEN.get())
+}
+
+/// Restores the bytes of the call around.
+struct Restored(u64);
+
+impl Drop for Restored {
+    fn drop(&mut self) {
+        TAKEN.set(self.0);
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::panic::catch_unwind;
     use std::thread;
 
     use super::*;
@@ -42,6 +53,13 @@ mod tests {
         let tell = || {
             tell_body_part(5);
             assert_eq!(body_bytes_during(|| tell_body_part(16_384)), ((), 16_384));
+            let panicked = catch_unwind(|| {
+                body_bytes_during(|| {
+                    tell_body_part(3);
+                    panic!("with a part");
+                })
+            });
+            assert!(panicked.is_err());
             tell_body_part(2);
         };
         assert_eq!(body_bytes_during(tell), ((), 7));

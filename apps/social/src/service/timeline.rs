@@ -11,14 +11,14 @@ use crate::model::Id;
 use crate::store::PicturesOf;
 use crate::{App, Failure};
 
-/// The newest pictures in the cache.
+/// The key of the first page in the cache.
 pub(super) const TIMELINE_KEY: &str = "timeline";
-/// Longest age of them there; of counts the feed delivers newer ones, because each comes with its
-/// position in the log.
+/// Longest age of the first page in the cache; of counts the feed delivers newer ones, because each
+/// comes with its position in the log.
 const TIMELINE_TTL: Duration = Duration::from_secs(1);
 
-/// The longest first page, as those see it who like none of its pictures, and each of these as
-/// JSON, which takes longer to write than all else that a request for it does.
+/// The longest first page, as those see it who like none of its pictures, and each picture of it as
+/// JSON, so that it is written once for all who ask: of a request for 30 pictures that was half.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(try_from = "Page", into = "Page")]
 struct Newest {

@@ -74,8 +74,8 @@ pub(crate) async fn serve<A: App>(home: Rc<Loop<A>>, handed: Handed<A>) {
             Protocol::Http2 => {
                 let takes_websockets = home.settings.takes_websockets_over_http2(is_tls);
                 let permit = handed.permit;
-                // Of its own, so that the task of a request to upgrade is small: it ends when the
-                // tunnel is made, and between tunnels, which last, its room is hard to use again.
+                // Boxed, so that the task of a request to upgrade has not the size of this future:
+                // it ends when its tunnel begins, and leaves its room between tunnels, which last.
                 Box::pin(http2::serve(
                     &home,
                     io,

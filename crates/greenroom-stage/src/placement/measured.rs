@@ -4,7 +4,7 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use axum::response::{IntoResponse, Response};
-use greenroom_timing::{Timing, body_bytes_during};
+use greenroom_timing::Timing;
 use http::Extensions;
 use pin_project_lite::pin_project;
 
@@ -19,7 +19,7 @@ use crate::watchdog;
 
 pin_project! {
     /// A run of a route, which measures its poll time: the time inside `poll`, over all polls of a
-    /// request, without what [parts](parts) of its body are given.
+    /// request, without what [parts](parts::counted) of its body are given.
     pub(crate) struct Measured<F> {
         #[pin]
         run: F,
@@ -114,8 +114,7 @@ where
         let this = self.as_mut().project();
         let (run, route) = (this.run, this.origin.route());
         let mut ended = None;
-        let poll = || watch(route, || poll_settled(run, cx, &mut ended));
-        let ((polled, poll_time), bytes) = body_bytes_during(poll);
+        let (polled, poll_time, bytes) = watch(route, || poll_settled(run, cx, &mut ended));
         *this.poll_time += parts::counted(bytes, poll_time, this.origin.short_run());
         if let Err(panicked) = polled {
             ended = Some(Ok((route.panic_response(&panicked), Settled::Whole)));
@@ -157,14 +156,20 @@ where
 }
 
 /// Runs a closure of this route on the loop, watched. Returns the poll time of the route, without
-/// that of inner routes.
-pub(super) fn watch<R>(route: &Route, run: impl FnOnce() -> R) -> (Result<R, Panicked>, Duration) {
+/// that of inner routes, and the bytes of its request's body that it took.
+pub(super) fn watch<R>(
+    route: &Route,
+    run: impl FnOnce() -> R,
+) -> (Result<R, Panicked>, Duration, u64) {
     let guarded = || catch_unwind(AssertUnwindSafe(|| outer::within(route, run)));
     let watched = watchdog::watch(route, guarded);
     outer::took(watched.taken);
     match watched.polled {
-        Ok((result, inner)) => (Ok(result), watched.poll_time.saturating_sub(inner)),
-        Err(payload) => (Err(Panicked::of(payload)), watched.poll_time),
+        Ok((result, spent)) => {
+            let poll_time = watched.poll_time.saturating_sub(spent.inner);
+            (Ok(result), poll_time, spent.body_bytes)
+        }
+        Err(payload) => (Err(Panicked::of(payload)), watched.poll_time, 0),
     }
 }
 
@@ -186,9 +191,9 @@ where
             None => poll(),
         };
         let stopwatch = Stopwatch::start();
-        let (((), inner), bytes) = body_bytes_during(|| outer::within(route, poll));
-        let poll_time = stopwatch.poll_time().saturating_sub(inner);
-        *this.poll_time += parts::counted(bytes, poll_time, this.origin.short_run());
+        let ((), spent) = outer::within(route, poll);
+        let poll_time = stopwatch.poll_time().saturating_sub(spent.inner);
+        *this.poll_time += parts::counted(spent.body_bytes, poll_time, this.origin.short_run());
         self.pass_on(ended)
     }
 }

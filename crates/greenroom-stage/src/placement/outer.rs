@@ -1,9 +1,10 @@
 //! Nested placements: here the outer one of two learns that there is an inner one, and how much of
-//! its polls is the inner one's.
+//! its polls, and of its request's body, is the inner one's.
 
 use std::cell::Cell;
 use std::time::Duration;
 
+use greenroom_timing::body_bytes_during;
 use scoped_tls::scoped_thread_local;
 
 use super::route::Route;
@@ -17,11 +18,21 @@ thread_local! {
     static INNER: Cell<Duration> = const { Cell::new(Duration::ZERO) };
 }
 
-/// Polls a future of this route. Returns the time spent in inner routes, whose poll time that is.
-pub(super) fn within<R>(route: &Route, poll: impl FnOnce() -> R) -> (R, Duration) {
+/// The parts of a poll of a route that are told apart.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Spent {
+    /// The time spent in inner routes, whose poll time that is.
+    pub(super) inner: Duration,
+    /// The bytes of a request's body that the route took, and no inner one.
+    pub(super) body_bytes: u64,
+}
+
+/// Polls a future of this route.
+pub(super) fn within<R>(route: &Route, poll: impl FnOnce() -> R) -> (R, Spent) {
     let _restored = Restored(INNER.replace(Duration::ZERO));
-    let polled = CURRENT.set(route, poll);
-    (polled, INNER.get())
+    let (polled, body_bytes) = body_bytes_during(|| CURRENT.set(route, poll));
+    let inner = INNER.get();
+    (polled, Spent { inner, body_bytes })
 }
 
 /// Records the time of a poll of a placed route, so that the routes around it are not charged for

@@ -122,7 +122,7 @@ impl<S> PlacedService<S> {
             };
         }
         let route = self.placement.routes.at(at);
-        let (called, poll_time) = watch(route, || self.inner.call(request));
+        let (called, poll_time, _) = watch(route, || self.inner.call(request));
         match called {
             Ok(future) => PlacedFuture {
                 place: Place::Inline {

@@ -20,7 +20,7 @@ use crate::admission::LATE_GRACE;
 use crate::client::Client;
 
 const SEEDS: u64 = 1_000;
-/// Those of the test that is ignored: a minute with optimisation.
+/// The seeds of `make simulation`: a minute with optimisation.
 const ALL_SEEDS: u64 = 10_000;
 const MS: Duration = Duration::from_millis(1);
 const QUEUE_WAIT_MAX: Duration = Duration::from_millis(500);
@@ -309,7 +309,7 @@ fn who_asks_for_less_than_its_share_is_never_refused_and_hardly_waits() {
 
 #[test]
 #[ignore = "a minute; `make simulation` runs it"]
-fn nor_by_ten_times_as_many_seeds() {
+fn who_asks_for_less_than_its_share_hardly_waits_with_all_seeds() {
     simulate(ALL_SEEDS);
 }
 

@@ -29,7 +29,7 @@ impl Trip {
     /// Polls on the loop, watched by the watchdog.
     pub(super) fn poll_home(&mut self, cx: &mut Context<'_>) -> Poll<Polled> {
         let route = self.account.origin.route();
-        let (polled, poll_time) = watch(route, || Pin::new(&mut self.body).poll_frame(cx));
+        let (polled, poll_time, _) = watch(route, || Pin::new(&mut self.body).poll_frame(cx));
         let polled = polled.unwrap_or_else(|panicked| self.fail(panicked));
         self.account.polled(poll_time, polled.is_pending());
         polled
@@ -49,7 +49,7 @@ impl Trip {
         let polled = catch_unwind(AssertUnwindSafe(poll));
         let poll_time = stopwatch.poll_time();
         let (polled, poll_time) = match polled {
-            Ok((polled, inner)) => (polled, poll_time.saturating_sub(inner)),
+            Ok((polled, spent)) => (polled, poll_time.saturating_sub(spent.inner)),
             Err(payload) => (self.fail(Panicked::of(payload)), poll_time),
         };
         self.account.polled(poll_time, polled.is_pending());
