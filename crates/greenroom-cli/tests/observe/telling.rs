@@ -75,7 +75,9 @@ fn the_slow_log_says_where_the_time_of_a_staged_request_went() {
     assert_eq!(ask(&server, "/block/200?secret=1", "").status, 200);
     let line = server.wait_for_log("\"greenroom::slow\"");
     let time = times(&line);
-    assert!((190_000..=time("total")).contains(&time("poll")), "{line}");
+    // The poll may end after its response: its thread has passed that on, and lost its core.
+    let least = time("poll").min(time("total"));
+    assert!(least >= 190_000, "{line}");
     let fields = fields(&line);
     assert_eq!(
         fields["path"], "/block/200",
