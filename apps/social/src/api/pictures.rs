@@ -1,8 +1,8 @@
 use axum::Json;
 use axum::extract::{Path, Query, State};
 use axum::response::IntoResponse;
+use http::StatusCode;
 use http::header::CONTENT_TYPE;
-use http::{HeaderValue, StatusCode};
 use serde::{Deserialize, Serialize};
 use url::Url;
 use utoipa::ToSchema;
@@ -12,8 +12,6 @@ use crate::auth::{Caller, MaybeCaller};
 use crate::model::Id;
 use crate::service::{self, Page, PictureView};
 use crate::{App, Failure, Problem};
-
-const APPLICATION_JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 /// The address of a shared picture.
 #[derive(Debug, Serialize, ToSchema)]
@@ -34,7 +32,7 @@ pub(super) async fn timeline(
     Query(part): Query<Before>,
 ) -> Result<impl IntoResponse, Failure> {
     let page = service::timeline_json(&app, caller.id(), part.id(), part.limit()).await?;
-    Ok(([(CONTENT_TYPE, APPLICATION_JSON)], page))
+    Ok(([(CONTENT_TYPE, "application/json")], page))
 }
 
 /// Returns a picture.

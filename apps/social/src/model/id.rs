@@ -63,12 +63,6 @@ impl Serialize for Id {
     }
 }
 
-impl From<Id> for String {
-    fn from(id: Id) -> Self {
-        id.to_string()
-    }
-}
-
 impl FromStr for Id {
     type Err = ParseIdError;
 

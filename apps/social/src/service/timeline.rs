@@ -3,7 +3,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::pages::{PAGE_MAX, Page, PictureView, liked, listed};
@@ -19,8 +19,8 @@ const TIMELINE_TTL: Duration = Duration::from_secs(1);
 
 /// The longest first page, as those see it who like none of its pictures, and each picture of it as
 /// JSON, so that it is written once for all who ask: of a request for 30 pictures that was half.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-#[serde(try_from = "Page", into = "Page")]
+#[derive(Debug, Deserialize)]
+#[serde(try_from = "Page")]
 struct Newest {
     page: Page,
     json: Vec<Box<RawValue>>,
@@ -44,17 +44,18 @@ impl TryFrom<Page> for Newest {
     }
 }
 
-impl From<Newest> for Page {
-    fn from(newest: Newest) -> Self {
-        newest.page
+impl Serialize for Newest {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.page.serialize(serializer)
     }
 }
 
 impl Newest {
-    /// Returns the first pictures, and the `before` of the next page, if there is one.
+    /// Returns the first pictures, at least one of them, and the `before` of the next page, if there
+    /// is one.
     fn first(&self, limit: u32) -> (&[PictureView], Option<Id>) {
         let all = &self.page.pictures;
-        let first = &all[..all.len().min(limit as usize)];
+        let first = &all[..all.len().min(limit.max(1) as usize)];
         let last = first.last().map(|view| view.picture.id);
         let next = if first.len() < all.len() {
             last
@@ -104,8 +105,7 @@ pub async fn timeline(
     if before.is_some() {
         return listed(app, viewer, PicturesOf::Everybody, before, limit).await;
     }
-    let (newest, limit) = (newest(app).await?, limit.clamp(1, PAGE_MAX));
-    let liked = liked(app, viewer, ids(&newest, limit)).await?;
+    let (newest, liked) = newest(app, viewer, limit).await?;
     Ok(newest.page(limit, &liked))
 }
 
@@ -123,24 +123,26 @@ pub async fn timeline_json(
         let page = timeline(app, viewer, before, limit).await?;
         return serde_json::to_vec(&page).map_err(Failure::internal);
     }
-    let (newest, limit) = (newest(app).await?, limit.clamp(1, PAGE_MAX));
-    let liked = liked(app, viewer, ids(&newest, limit)).await?;
+    let (newest, liked) = newest(app, viewer, limit).await?;
     newest.json(limit, &liked).map_err(Failure::internal)
 }
 
-async fn newest(app: &App) -> Result<Arc<Newest>, Failure> {
+/// Returns the longest first page, and which of its first pictures the viewer likes.
+async fn newest(
+    app: &App,
+    viewer: Option<Id>,
+    limit: u32,
+) -> Result<(Arc<Newest>, HashSet<Id>), Failure> {
     let load = async {
         let page = listed(app, None, PicturesOf::Everybody, None, PAGE_MAX).await?;
         let newest = Newest::try_from(page).map_err(Failure::internal)?;
-        Ok(Arc::new(newest))
+        Ok::<_, Failure>(Arc::new(newest))
     };
-    app.cache
-        .get_or_load(TIMELINE_KEY, TIMELINE_TTL, load)
-        .await
-}
-
-fn ids(newest: &Newest, limit: u32) -> impl Iterator<Item = Id> {
-    newest.first(limit).0.iter().map(|view| view.picture.id)
+    let newest = app.cache.get_or_load(TIMELINE_KEY, TIMELINE_TTL, load);
+    let newest = newest.await?;
+    let (first, _) = newest.first(limit);
+    let liked = liked(app, viewer, first.iter().map(|view| view.picture.id)).await?;
+    Ok((newest, liked))
 }
 
 /// Returns a picture as the user sees it who likes these.
