@@ -165,9 +165,9 @@ pub(super) fn watch<R>(
     let watched = watchdog::watch(route, guarded);
     outer::took(watched.taken);
     match watched.polled {
-        Ok((result, spent)) => {
-            let poll_time = watched.poll_time.saturating_sub(spent.inner);
-            (Ok(result), poll_time, spent.body_bytes)
+        Ok((result, shares)) => {
+            let poll_time = watched.poll_time.saturating_sub(shares.inner);
+            (Ok(result), poll_time, shares.body_bytes)
         }
         Err(payload) => (Err(Panicked::of(payload)), watched.poll_time, 0),
     }
@@ -191,9 +191,9 @@ where
             None => poll(),
         };
         let stopwatch = Stopwatch::start();
-        let ((), spent) = outer::within(route, poll);
-        let poll_time = stopwatch.poll_time().saturating_sub(spent.inner);
-        *this.poll_time += parts::counted(spent.body_bytes, poll_time, this.origin.short_run());
+        let ((), shares) = outer::within(route, poll);
+        let poll_time = stopwatch.poll_time().saturating_sub(shares.inner);
+        *this.poll_time += parts::counted(shares.body_bytes, poll_time, this.origin.short_run());
         self.pass_on(ended)
     }
 }

@@ -19,8 +19,7 @@ thread_local! {
 }
 
 /// The parts of a poll of a route that are told apart.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Spent {
+pub(super) struct Shares {
     /// The time spent in inner routes, whose poll time that is.
     pub(super) inner: Duration,
     /// The bytes of a request's body that the route took, and no inner one.
@@ -28,11 +27,11 @@ pub(super) struct Spent {
 }
 
 /// Polls a future of this route.
-pub(super) fn within<R>(route: &Route, poll: impl FnOnce() -> R) -> (R, Spent) {
+pub(super) fn within<R>(route: &Route, poll: impl FnOnce() -> R) -> (R, Shares) {
     let _restored = Restored(INNER.replace(Duration::ZERO));
     let (polled, body_bytes) = body_bytes_during(|| CURRENT.set(route, poll));
     let inner = INNER.get();
-    (polled, Spent { inner, body_bytes })
+    (polled, Shares { inner, body_bytes })
 }
 
 /// Records the time of a poll of a placed route, so that the routes around it are not charged for

@@ -49,7 +49,7 @@ impl Trip {
         let polled = catch_unwind(AssertUnwindSafe(poll));
         let poll_time = stopwatch.poll_time();
         let (polled, poll_time) = match polled {
-            Ok((polled, spent)) => (polled, poll_time.saturating_sub(spent.inner)),
+            Ok((polled, shares)) => (polled, poll_time.saturating_sub(shares.inner)),
             Err(payload) => (self.fail(Panicked::of(payload)), poll_time),
         };
         self.account.polled(poll_time, polled.is_pending());
