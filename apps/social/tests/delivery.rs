@@ -5,6 +5,8 @@
 mod fakes;
 #[path = "kit/smtp.rs"]
 mod smtp;
+#[path = "kit/wait.rs"]
+mod wait;
 
 #[path = "delivery/fixture.rs"]
 mod fixture;

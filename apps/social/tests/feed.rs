@@ -1,6 +1,9 @@
 //! The live feed over real connections, and the cache: on `SQLite`, on a bus in the process and on
 //! Redis.
 
+#[path = "kit/wait.rs"]
+mod wait;
+
 mod feed {
     mod cache;
     mod catching_up;

@@ -13,6 +13,7 @@ use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 
 use crate::kit::app::{TestApp, send};
+use crate::kit::wait::until;
 
 pub(crate) async fn to_like_twice_is_to_like_once(store: StoreSettings) {
     let server = TestApp::on(store).await;
@@ -117,14 +118,11 @@ pub(crate) async fn a_like_that_comes_again_is_no_news_to_a_webhook(store: Store
     let like = format!("{path}/like");
     let storage = &server.app.store;
     let all_done = async || {
-        while storage
-            .next_task(TaskKind::Webhook)
-            .await
-            .expect("asked")
-            .is_some()
-        {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
+        until(async || {
+            let next = storage.next_task(TaskKind::Webhook).await;
+            next.expect("asked").is_none()
+        })
+        .await;
     };
 
     grace.put(&like).await.expect(StatusCode::OK);

@@ -13,6 +13,7 @@ use social::outbox::Outbox;
 
 use crate::fixture::Fixture;
 use crate::smtp::{Mail, SmtpSink, distinct};
+use crate::wait::until;
 
 async fn welcome(fixture: &Fixture, name: &str) -> User {
     let user = fixture.user(name).await;
@@ -87,18 +88,13 @@ async fn mails_wait_for_a_server_that_is_away() {
 /// Waits until the first try was recorded as failed: the next one is due later, but before a lease
 /// would end.
 async fn failed_once(fixture: &Fixture) {
-    loop {
-        let due = fixture
-            .store
-            .next_task(TaskKind::Mail)
-            .await
-            .expect("the storage is there");
-        let until = due.expect("it is not done").duration_since(fixture.now());
-        if until.is_positive() && until.as_secs() < 50 {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
+    until(async || {
+        let due = fixture.store.next_task(TaskKind::Mail).await;
+        let due = due.expect("the storage is there").expect("it is not done");
+        let wait = due.duration_since(fixture.now());
+        wait.is_positive() && wait.as_secs() < 50
+    })
+    .await;
 }
 
 /// The server accepts connections, and sends nothing.

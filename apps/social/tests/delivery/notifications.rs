@@ -11,6 +11,7 @@ use crate::fakes::Behaviour;
 use crate::fakes::push_service::PushService;
 use crate::fakes::webhook::Webhook;
 use crate::fixture::Fixture;
+use crate::wait::found;
 
 async fn picture(fixture: &Fixture) -> (User, Picture) {
     let user = fixture.user("ada").await;
@@ -143,18 +144,13 @@ async fn a_push_service_is_left_alone_as_long_as_it_asks() {
 
 /// Returns the time until the next try, as soon as that is more than a lease.
 async fn settled_until(fixture: &Fixture, kind: TaskKind) -> SignedDuration {
-    loop {
-        let due = fixture
-            .store
-            .next_task(kind)
-            .await
-            .expect("the storage is there");
-        let wait = due.expect("it is not done").duration_since(fixture.now());
-        if wait.as_secs() > 60 {
-            return wait;
-        }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
+    found(async || {
+        let due = fixture.store.next_task(kind).await;
+        let due = due.expect("the storage is there").expect("it is not done");
+        let wait = due.duration_since(fixture.now());
+        (wait.as_secs() > 60).then_some(wait)
+    })
+    .await
 }
 
 #[tokio::test]

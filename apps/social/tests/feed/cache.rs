@@ -11,6 +11,7 @@ use tokio::sync::oneshot;
 use url::Url;
 
 use super::redis::Server;
+use crate::wait::{found, until};
 
 const TTL: Duration = Duration::from_mins(1);
 const KEY: &str = "picture/7";
@@ -118,9 +119,7 @@ async fn what_has_lived_its_time_is_loaded_anew() {
     let ttl = Duration::from_millis(1);
     let load = |value| async move { Ok::<_, Infallible>(value) };
     assert_eq!(cache.get_or_load(KEY, ttl, load(1)).await, Ok(1));
-    while cache.get_or_load(KEY, ttl, load(2)).await == Ok(1) {
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    until(async || cache.get_or_load(KEY, ttl, load(2)).await != Ok(1)).await;
 }
 
 #[tokio::test]
@@ -148,15 +147,13 @@ async fn other_replicas_forget_too() {
 /// Stores a value in one cache that the other finds, and returns its key. It takes a few tries
 /// while they connect, and when Redis is slow.
 async fn share(one: &Cache, other: &Cache) -> String {
-    for attempt in 0.. {
-        let key = format!("attempt/{attempt}");
+    let mut attempts = 0..;
+    found(async || {
+        let key = format!("attempt/{}", attempts.next()?);
         get(one, &key, "old").await;
-        if get(other, &key, "other").await == "old" {
-            return key;
-        }
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-    unreachable!("it is tried for ever")
+        (get(other, &key, "other").await == "old").then_some(key)
+    })
+    .await
 }
 
 #[tokio::test]

@@ -7,6 +7,7 @@ use social::config::FeedSettings;
 use social::model::topic;
 
 use super::world::{NEVER, World};
+use crate::wait::until;
 
 /// A pace long enough that even a slow machine does within it all that a test does at once.
 const PACE: Duration = Duration::from_secs(3);
@@ -67,7 +68,5 @@ async fn topics_that_nobody_watches_any_more_are_not_heard() {
     client.watch(topic::TIMELINE, None).await;
     assert_eq!(replica.bus.status().subscriptions, always + 1);
     drop(client);
-    while replica.bus.status().subscriptions > always {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    until(async || replica.bus.status().subscriptions <= always).await;
 }

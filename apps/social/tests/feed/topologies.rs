@@ -10,6 +10,7 @@ use social::model::topic;
 
 use super::redis::Server;
 use super::world::World;
+use crate::wait::until;
 
 const PASSWORD: &str = "secret";
 
@@ -72,7 +73,5 @@ async fn share(redis: &RedisSettings) {
     };
     assert_eq!(get("old").await, "old");
     mine.invalidate(&["key".to_owned()]).await;
-    while get("new").await == "old" {
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    until(async || get("new").await != "old").await;
 }

@@ -9,6 +9,7 @@ pub(crate) mod port;
 pub(crate) mod program;
 pub(crate) mod redis;
 pub(crate) mod smtp;
+pub(crate) mod wait;
 
 use std::fs;
 use std::path::{Path, PathBuf};

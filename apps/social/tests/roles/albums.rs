@@ -4,8 +4,9 @@
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use super::webs::{Webs, until};
+use super::webs::Webs;
 use crate::kit::app::{Client, send};
+use crate::kit::wait::until;
 
 /// Returns the pictures of an album, as the API shows it.
 async fn shown(client: &Client, album: &str) -> Vec<Value> {

@@ -18,8 +18,6 @@ use crate::kit::port;
 
 /// The time after which a process counts as dead.
 const LEASE: Duration = Duration::from_secs(2);
-/// Interval of looking whether something has come about.
-const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 pub(crate) struct Webs {
     /// The process of the test.
@@ -124,11 +122,4 @@ async fn album(user: &Both) -> String {
     let album = user.here.album("Hot").await;
     user.here.picture(&album).await;
     album
-}
-
-/// Waits until an observation is as it should be.
-pub(crate) async fn until(mut is_so: impl AsyncFnMut() -> bool) {
-    while !is_so().await {
-        tokio::time::sleep(LOOK_EVERY).await;
-    }
 }
