@@ -12,7 +12,7 @@ use crate::directory::PublishError;
 use crate::entity::{Activation, Entity, HostError, HostSettings, Hosting};
 use crate::group::{Publication, PublishSettings};
 use crate::names::{EntityId, NameError, check_kind, check_token};
-use crate::nats::{ConnectError, Nats};
+use crate::nats::{ConnectError, Nats, retry};
 use crate::node::{MemberEvent, MemberEvents, NodeId, Watcher};
 use crate::remote::{Remote, RemoteActor};
 use crate::settings::{ClusterSettings, Limits};
@@ -238,8 +238,11 @@ async fn join(core: &Arc<Core>, tasks: &mut JoinSet<()>) -> Result<(), ConnectEr
     let subscriber = nats.client.subscribe(subject).await?;
     tasks.spawn(Nats::serve(Arc::downgrade(core), subscriber));
     let (bucket, membership) = (nats.stores.nodes.clone(), Arc::clone(&core.membership));
-    let written = membership.write(&bucket, &core.record()).await;
-    written.map_err(|error| ConnectError::Join(error.to_string()))?;
+    retry(core.limits.connect_timeout, || async {
+        let written = membership.write(&bucket, &core.record()).await;
+        written.map_err(|error| ConnectError::Join(error.to_string()))
+    })
+    .await?;
     let watcher = Watcher {
         client: nats.client.clone(),
         bucket: bucket.clone(),

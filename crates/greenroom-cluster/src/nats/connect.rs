@@ -2,7 +2,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use async_nats::jetstream::{context, kv};
+use async_nats::jetstream::context;
 use thiserror::Error;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep, timeout_at};
@@ -18,7 +18,7 @@ const SUBSCRIPTION_MAX: usize = 16_384;
 /// A connection is tried this many times within the lease, so that a node which loses its server
 /// has another one at about the time when it loses its entities.
 const PINGS_IN_LEASE: u32 = 3;
-/// The pause before the stores are opened once more.
+/// The pause before a step of joining is taken once more.
 const AGAIN_AFTER: Duration = Duration::from_millis(100);
 
 /// The reason for which a node did not join a cluster.
@@ -65,12 +65,6 @@ pub enum ConnectError {
     Subscribe(#[from] async_nats::SubscribeError),
 }
 
-impl From<kv::PutError> for ConnectError {
-    fn from(error: kv::PutError) -> Self {
-        Self::Join(error.to_string())
-    }
-}
-
 impl Nats {
     pub(crate) async fn connect(settings: &ClusterSettings) -> Result<Self, ConnectError> {
         settings.check()?;
@@ -101,7 +95,8 @@ impl Nats {
             return Err(ConnectError::NoJetStream { server });
         }
         let subjects = Subjects::new(&limits.prefix);
-        let stores = open(&client, &subjects, settings).await?;
+        let open = || Stores::open(&client, &subjects, limits);
+        let stores = retry(limits.connect_timeout, open).await?;
         Ok(Self {
             client,
             subjects,
@@ -111,20 +106,24 @@ impl Nats {
     }
 }
 
-/// Opens the stores, again and again until the time is over: a cluster of servers that has just
-/// started has no leader yet.
-async fn open(
-    client: &async_nats::Client,
-    subjects: &Subjects,
-    settings: &ClusterSettings,
-) -> Result<Stores, ConnectError> {
-    let limits = &settings.limits;
-    let after = limits.connect_timeout;
+/// Takes a step of joining again and again until it succeeds or the time is over: servers that have
+/// just started have no leader yet, neither of the cluster nor of a stream.
+///
+/// # Errors
+///
+/// The last error of the step, or [`ConnectError::Late`] if it had none.
+pub(crate) async fn retry<T, F>(
+    after: Duration,
+    mut step: impl FnMut() -> F,
+) -> Result<T, ConnectError>
+where
+    F: Future<Output = Result<T, ConnectError>>,
+{
     let deadline = Instant::now() + after;
     let mut last = ConnectError::Late { after };
     loop {
-        match timeout_at(deadline, Stores::open(client, subjects, limits)).await {
-            Ok(Ok(stores)) => return Ok(stores),
+        match timeout_at(deadline, step()).await {
+            Ok(Ok(done)) => return Ok(done),
             Ok(Err(error)) => last = error,
             Err(_) => return Err(last),
         }
@@ -132,5 +131,42 @@ async fn open(
             return Err(last);
         }
         sleep(AGAIN_AFTER).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const AFTER: Duration = Duration::from_secs(5);
+
+    #[tokio::test(start_paused = true)]
+    async fn a_step_that_fails_at_first_is_taken_again() {
+        let mut tries = 0;
+        let joined = retry(AFTER, || {
+            tries += 1;
+            let outcome = if tries < 4 {
+                Err(ConnectError::Join("no stream found".to_owned()))
+            } else {
+                Ok(tries)
+            };
+            async move { outcome }
+        });
+        assert_eq!(joined.await.expect("the fourth try succeeds"), 4);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_step_that_never_succeeds_ends_with_its_own_error_in_time() {
+        let begin = Instant::now();
+        let step = || async { Err::<(), _>(ConnectError::Join("no leader".to_owned())) };
+        let error = retry(AFTER, step).await.expect_err("it fails each time");
+        assert!(matches!(&error, ConnectError::Join(reason) if reason == "no leader"));
+        assert!(begin.elapsed() <= AFTER, "{:?}", begin.elapsed());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_step_without_an_end_is_late() {
+        let error = retry(AFTER, std::future::pending::<Result<(), _>>).await;
+        assert!(matches!(error, Err(ConnectError::Late { after }) if after == AFTER));
     }
 }

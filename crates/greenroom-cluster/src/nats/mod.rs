@@ -15,6 +15,7 @@ use async_nats::{Client, Subject};
 use tokio::sync::Semaphore;
 
 pub use connect::ConnectError;
+pub(crate) use connect::retry;
 pub(crate) use stores::Stores;
 pub(crate) use subjects::Subjects;
 
