@@ -2,7 +2,7 @@ use std::any::Any;
 use std::fmt;
 use std::hash::{BuildHasher, Hash, RandomState};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use moka::future::Cache;
@@ -37,6 +37,10 @@ pub(super) struct Entry {
     pub(super) value: Arc<dyn Any + Send + Sync>,
     pub(super) bytes: usize,
     pub(super) expires: Instant,
+    /// The time from which it may be loaded anew while it is returned.
+    pub(super) renewable_from: Instant,
+    /// Whether somebody does that.
+    pub(super) is_being_renewed: Arc<AtomicBool>,
 }
 
 #[derive(Debug, Eq, Hash, PartialEq)]
@@ -90,6 +94,22 @@ impl Local {
         entry.ok().map(|entry| entry.value)
     }
 
+    /// Returns the key's generation if its value has lived long enough to be loaded anew, and nobody
+    /// does: now the caller does.
+    pub(super) async fn claim_renewal(&self, name: &str) -> Option<u64> {
+        let generation = self.generation(name).load(Ordering::Acquire);
+        let entry = self.entries.get(&KeyRef { generation, name }).await?;
+        let is_due = entry.renewable_from <= Instant::now();
+        let is_mine = is_due && !entry.is_being_renewed.swap(true, Ordering::AcqRel);
+        is_mine.then_some(generation)
+    }
+
+    /// Stores a value that was loaded since the key had this generation.
+    pub(super) async fn keep(&self, name: &str, generation: u64, entry: Entry) {
+        let name = name.into();
+        self.entries.insert(Key { generation, name }, entry).await;
+    }
+
     /// Forgets these keys: from now on no value is returned whose loading began before.
     pub(super) fn forget(&self, names: &[String]) {
         for name in names {
@@ -121,6 +141,16 @@ impl Equivalent<Key> for KeyRef<'_> {
 impl Expiry<Key, Entry> for AtItsTime {
     fn expire_after_create(&self, _: &Key, entry: &Entry, created_at: Instant) -> Option<Duration> {
         Some(entry.expires.saturating_duration_since(created_at))
+    }
+
+    fn expire_after_update(
+        &self,
+        key: &Key,
+        entry: &Entry,
+        updated_at: Instant,
+        _: Option<Duration>,
+    ) -> Option<Duration> {
+        self.expire_after_create(key, entry, updated_at)
     }
 }
 

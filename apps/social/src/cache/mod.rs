@@ -13,12 +13,14 @@ mod remote;
 use std::any::Any;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
 use greenroom::bus::{self, Bus, SinkSubscription};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use tokio::sync::Semaphore;
 use uuid::Uuid;
 
 use local::{Entry, Local};
@@ -26,6 +28,9 @@ use remote::Remote;
 
 /// The longest time to live.
 const TTL_MAX: Duration = Duration::from_mins(1);
+/// The number of loads that go on at a time while nobody waits for them. What comes beyond is loaded
+/// by the next who asks.
+const UNAWAITED_MAX: usize = 16;
 /// The topic that carries [`Invalidation`]s.
 const TOPIC: &str = "/cache/invalidate";
 
@@ -40,6 +45,7 @@ struct Inner {
     bus: Bus,
     /// The name of this cache on the bus, where it receives its own messages too.
     name: Uuid,
+    unawaited: Arc<Semaphore>,
     _subscription: Arc<SinkSubscription>,
 }
 
@@ -74,6 +80,7 @@ impl Cache {
             remote: redis.map(Remote::start).transpose()?,
             bus: bus.clone(),
             name,
+            unawaited: Arc::new(Semaphore::new(UNAWAITED_MAX)),
             _subscription: subscription,
         })))
     }
@@ -99,7 +106,7 @@ impl Cache {
         let mut load = pin!(load);
         let mut failure = None;
         let fetch = async {
-            let fetched = self.0.fetch(key, whole_seconds(ttl), load.as_mut()).await;
+            let fetched = self.0.fetch(key, ttl, Duration::ZERO, load.as_mut()).await;
             fetched.map_err(|error| {
                 failure = Some(error);
                 NotLoaded
@@ -114,6 +121,60 @@ impl Cache {
                 None => load.await,
             },
             (None, None) => load.await,
+        }
+    }
+
+    /// Returns what [`get_or_load`](Self::get_or_load) does, and has the value loaded anew once half
+    /// of its time is over, so that nobody waits for a value that is asked for often: until the
+    /// new one is there callers get the old one, which is at most `ttl` old as ever.
+    ///
+    /// # Errors
+    /// Fails if there is no value and `load` fails. If it fails later the old value is kept for its
+    /// time.
+    pub async fn get_or_renew<T, E, F>(
+        &self,
+        key: &str,
+        ttl: Duration,
+        load: impl Fn() -> F,
+    ) -> Result<T, E>
+    where
+        T: Clone + Serialize + DeserializeOwned + Send + Sync + 'static,
+        E: Send + Sync + 'static,
+        F: Future<Output = Result<T, E>> + Send + 'static,
+    {
+        if let Some(generation) = self.0.local.claim_renewal(key).await {
+            let (inner, name, load) = (Arc::clone(&self.0), key.to_owned(), load());
+            self.spawn(async move {
+                let left_min = whole_seconds(ttl) / 2;
+                if let Ok(entry) = inner.fetch(&name, ttl, left_min, pin!(load)).await {
+                    inner.local.keep(&name, generation, entry).await;
+                }
+            });
+        }
+        self.get_or_load(key, ttl, load()).await
+    }
+
+    /// Has a value loaded, if there is none, before anybody asks for it.
+    pub fn load_ahead<T, E, F>(&self, key: &str, ttl: Duration, load: F)
+    where
+        T: Clone + Serialize + DeserializeOwned + Send + Sync + 'static,
+        E: Send + Sync + 'static,
+        F: Future<Output = Result<T, E>> + Send + 'static,
+    {
+        let (cache, key) = (self.clone(), key.to_owned());
+        self.spawn(async move {
+            // Who asks for it next is told the error, if there still is one.
+            let _ = cache.get_or_load(&key, ttl, load).await;
+        });
+    }
+
+    /// Spawns a load that nobody waits for, unless there are too many.
+    fn spawn(&self, load: impl Future<Output = ()> + Send + 'static) {
+        if let Ok(permit) = Arc::clone(&self.0.unawaited).try_acquire_owned() {
+            tokio::spawn(async move {
+                load.await;
+                drop(permit);
+            });
         }
     }
 
@@ -139,35 +200,40 @@ impl Cache {
 }
 
 impl Inner {
+    /// Returns the value that Redis has, if it has more time left than this, or else that of `load`.
     async fn fetch<T, E>(
         &self,
         key: &str,
         ttl: Duration,
+        left_min: Duration,
         load: Pin<&mut (impl Future<Output = Result<T, E>> + Send)>,
     ) -> Result<Entry, E>
     where
         T: Serialize + DeserializeOwned + Send + Sync + 'static,
     {
-        let began = Instant::now();
+        let (began, ttl) = (Instant::now(), whole_seconds(ttl));
         let lookup = match &self.remote {
             Some(remote) => remote.look_up(key).await,
             None => None,
         };
         if let Some(found) = lookup.as_ref().and_then(|lookup| lookup.found.as_ref())
+            && found.ttl > left_min
             && let Ok(value) = serde_json::from_slice::<T>(&found.json)
         {
-            return Ok(entry(value, found.json.len(), began + found.ttl.min(ttl)));
+            let left = found.ttl.min(ttl);
+            let renewable_from = (began + left).checked_sub(ttl / 2).unwrap_or(began);
+            return Ok(entry(value, found.json.len(), began + left, renewable_from));
         }
         let value = load.await?;
         let Ok(json) = serde_json::to_vec(&value) else {
-            return Ok(entry(value, 0, began));
+            return Ok(entry(value, 0, began, began));
         };
         let expires = began + ttl;
         if let (Some(remote), Some(lookup)) = (&self.remote, lookup) {
             let left = expires.saturating_duration_since(Instant::now());
             remote.keep(key, &lookup, &json, left).await;
         }
-        Ok(entry(value, json.len(), expires))
+        Ok(entry(value, json.len(), expires, began + ttl / 2))
     }
 
     fn publish(&self, keys: Vec<String>) {
@@ -183,11 +249,18 @@ impl Inner {
     }
 }
 
-fn entry(value: impl Any + Send + Sync, bytes: usize, expires: Instant) -> Entry {
+fn entry(
+    value: impl Any + Send + Sync,
+    bytes: usize,
+    expires: Instant,
+    renewable_from: Instant,
+) -> Entry {
     Entry {
         value: Arc::new(value),
         bytes,
         expires,
+        renewable_from,
+        is_being_renewed: Arc::new(AtomicBool::new(false)),
     }
 }
 

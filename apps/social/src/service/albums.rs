@@ -85,6 +85,7 @@ pub async fn delete_album(app: &App, user: Id, id: Id) -> Result<(), Failure> {
     keys.push(super::timeline::TIMELINE_KEY.to_owned());
     // Not from memory: whoever shows an album has read its record, which is gone.
     app.cache.invalidate(&keys).await;
+    super::timeline::load_ahead(app);
     publish(app, &events).await;
     wake(app, &[TaskKind::Remove]);
     Ok(())

@@ -4,7 +4,7 @@ use std::time::Duration;
 use futures_util::future::{OptionFuture, join};
 use url::Url;
 
-use super::timeline::TIMELINE_KEY;
+use super::timeline::{TIMELINE_KEY, load_ahead};
 use super::{publish, wake};
 use crate::model::{Id, Picture, TaskKind, TextError, check_text};
 use crate::{App, Failure};
@@ -75,6 +75,7 @@ pub(super) async fn forget(app: &App, album: Id, picture: Option<Id>) {
     let keys: Vec<String> = key.into_iter().chain([TIMELINE_KEY.to_owned()]).collect();
     let albums = app.albums.as_ref().map(|albums| albums.forget(album));
     join(app.cache.invalidate(&keys), OptionFuture::from(albums)).await;
+    load_ahead(app);
 }
 
 /// Shares a picture with the third party; returns its address there.

@@ -46,7 +46,13 @@ impl TryFrom<Page> for Newest {
 
 impl Serialize for Newest {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.page.serialize(serializer)
+        let pictures = self.json.iter().map(|json| Cow::Borrowed(&**json));
+        let written = Written {
+            pictures: pictures.collect(),
+            next: self.page.next,
+            timeline_seq: self.page.timeline_seq,
+        };
+        written.serialize(serializer)
     }
 }
 
@@ -133,16 +139,25 @@ async fn newest(
     viewer: Option<Id>,
     limit: u32,
 ) -> Result<(Arc<Newest>, HashSet<Id>), Failure> {
-    let load = async {
-        let page = listed(app, None, PicturesOf::Everybody, None, PAGE_MAX).await?;
-        let newest = Newest::try_from(page).map_err(Failure::internal)?;
-        Ok::<_, Failure>(Arc::new(newest))
-    };
-    let newest = app.cache.get_or_load(TIMELINE_KEY, TIMELINE_TTL, load);
+    let load = || load(app.clone());
+    let newest = app.cache.get_or_renew(TIMELINE_KEY, TIMELINE_TTL, load);
     let newest = newest.await?;
     let (first, _) = newest.first(limit);
     let liked = liked(app, viewer, first.iter().map(|view| view.picture.id)).await?;
     Ok((newest, liked))
+}
+
+/// Has the first page loaded after it was forgotten, before the next reader asks for it.
+pub(super) fn load_ahead(app: &App) {
+    let load = load(app.clone());
+    app.cache.load_ahead(TIMELINE_KEY, TIMELINE_TTL, load);
+}
+
+async fn load(app: App) -> Result<Arc<Newest>, Failure> {
+    let page = listed(&app, None, PicturesOf::Everybody, None, PAGE_MAX).await?;
+    Newest::try_from(page)
+        .map(Arc::new)
+        .map_err(Failure::internal)
 }
 
 /// Returns a picture as the user sees it who likes these.
