@@ -14,6 +14,7 @@ mod feed {
     mod ports;
     mod redis;
     mod rejections;
+    mod renewal;
     mod replicas;
     mod sessions;
     mod topologies;
