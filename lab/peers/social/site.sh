@@ -2,6 +2,7 @@
 # The social network and what it needs, with all data in a new folder below OUT, which goes with it:
 #   site.sh alone SOCIAL ADDRESS OUT THIRD-PARTY   SQLite; shares go to the third party
 #   site.sh apart SOCIAL ADDRESS OUT               SQLite; two other nodes resize, on core 1 if it is idle
+#   site.sh computing SOCIAL ADDRESS OUT           the same, beside a loop on core 1 if it is idle
 #   site.sh pair SOCIAL ADDRESS OUT FERRETDB       two replicas, the second at 127.0.1.2, same port
 #   site.sh balanced SOCIAL ADDRESS OUT FERRETDB   three replicas behind HAProxy
 # What else listens has another address of 127.0.1.0/24 and the same port.
@@ -62,7 +63,7 @@ timeout = "3s"
 CONF
     replica "$address" --config social.toml --store "sqlite:$site/social.db"
     ;;
-apart)
+apart | computing)
     PATH=$PATH:/usr/sbin
     other_machine() { taskset -c 1 chrt --idle 0 "$@" & }
     other_machine nats-server -a 127.0.1.6 -p "$port" -js -sd "$site/nats" >nats.log 2>&1
@@ -72,6 +73,7 @@ apart)
         other_machine "$social" --role images --status-listen "$each:$port" --files files
         until_it is_well "$each"
     done
+    if [[ $kind == computing ]]; then other_machine bash -c 'while :; do :; done'; fi
     replica "$address" --role web,outbox --store "sqlite:$site/social.db"
     ;;
 pair)
