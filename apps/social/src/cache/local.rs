@@ -39,7 +39,7 @@ pub(super) struct Entry {
     pub(super) expires: Instant,
     /// The time from which it may be loaded anew while it is returned.
     pub(super) renewable_from: Instant,
-    /// Whether somebody does that.
+    /// True if somebody does that.
     pub(super) is_being_renewed: Arc<AtomicBool>,
 }
 
@@ -94,8 +94,8 @@ impl Local {
         entry.ok().map(|entry| entry.value)
     }
 
-    /// Returns the key's generation if its value has lived long enough to be loaded anew, and nobody
-    /// does: now the caller does.
+    /// Returns the key's generation if its value has lived long enough to be loaded anew, and
+    /// nobody does: now the caller does.
     pub(super) async fn claim_renewal(&self, name: &str) -> Option<u64> {
         let generation = self.generation(name).load(Ordering::Acquire);
         let entry = self.entries.get(&KeyRef { generation, name }).await?;

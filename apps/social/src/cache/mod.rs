@@ -28,8 +28,8 @@ use remote::Remote;
 
 /// The longest time to live.
 const TTL_MAX: Duration = Duration::from_mins(1);
-/// The number of loads that go on at a time while nobody waits for them. What comes beyond is loaded
-/// by the next who asks.
+/// The number of loads that go on at a time while nobody waits for them. What comes beyond is
+/// loaded by the next who asks.
 const UNAWAITED_MAX: usize = 16;
 /// The topic that carries [`Invalidation`]s.
 const TOPIC: &str = "/cache/invalidate";
@@ -124,9 +124,9 @@ impl Cache {
         }
     }
 
-    /// Returns what [`get_or_load`](Self::get_or_load) does, and has the value loaded anew once half
-    /// of its time is over, so that nobody waits for a value that is asked for often: until the
-    /// new one is there callers get the old one, which is at most `ttl` old as ever.
+    /// Returns what [`get_or_load`](Self::get_or_load) does, and has the value loaded anew once
+    /// half of its time is over, so that nobody waits for a value that is asked for often: until
+    /// the new one is there callers get the old one, which is at most `ttl` old as ever.
     ///
     /// # Errors
     /// Fails if there is no value and `load` fails. If it fails later the old value is kept for its
@@ -200,7 +200,8 @@ impl Cache {
 }
 
 impl Inner {
-    /// Returns the value that Redis has, if it has more time left than this, or else that of `load`.
+    /// Returns the value that Redis has, if it has more than `left_min` to live, or else that of
+    /// `load`.
     async fn fetch<T, E>(
         &self,
         key: &str,

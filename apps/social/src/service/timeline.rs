@@ -57,8 +57,8 @@ impl Serialize for Newest {
 }
 
 impl Newest {
-    /// Returns the first pictures, at least one of them, and the `before` of the next page, if there
-    /// is one.
+    /// Returns the first pictures, at least one of them, and the `before` of the next page, if
+    /// there is one.
     fn first(&self, limit: u32) -> (&[PictureView], Option<Id>) {
         let all = &self.page.pictures;
         let first = &all[..all.len().min(limit.max(1) as usize)];
