@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, Sleep, sleep};
 
-use crate::registry::Registry;
+use crate::registry::{Key, Registry};
 use crate::wheel::{Clock, Tick};
 
 /// The precision of Greenroom's deadlines, as in `event_loop/mod.rs`.
@@ -56,7 +56,7 @@ impl Home {
 /// The deadline of one connection.
 pub(crate) struct Deadline {
     home: Rc<Home>,
-    key: u32,
+    key: Key,
 }
 
 impl Deadline {

@@ -37,8 +37,9 @@ impl Torrents {
             down.spawn(download(server, until));
         }
         let megabytes_a_second = |moved: Vec<anyhow::Result<u64>>| {
-            let moved: anyhow::Result<Vec<u64>> = moved.into_iter().collect();
-            anyhow::Ok(moved?.iter().sum::<u64>() as f64 / 1e6 / self.seconds)
+            let bytes = moved.into_iter().sum::<anyhow::Result<u64>>()?;
+            let kilobytes = u32::try_from(bytes / 1_000).context("a run moves less than 4 TB")?;
+            anyhow::Ok(f64::from(kilobytes) / 1e3 / self.seconds)
         };
         Ok(json!({
             "up_mb_s": megabytes_a_second(up.join_all().await)?,
