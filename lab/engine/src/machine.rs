@@ -1,6 +1,7 @@
 //! The machine of a measurement.
 
 use std::fs;
+use std::ops::Sub;
 use std::process::Command;
 use std::thread;
 use std::time::Duration;
@@ -23,6 +24,9 @@ pub(crate) struct Machine {
     pub(crate) kernel: String,
     /// The part of the cores' time in which something ran, in the second before.
     pub(crate) busy_percent: f64,
+    /// Of the time during the experiment in which a core of this virtual machine had something to
+    /// run, the part that its host gave to others, in per cent.
+    pub(crate) stolen_percent: f64,
     /// The commit, with a `+` if files differ from it.
     pub(crate) commit: String,
 }
@@ -39,6 +43,7 @@ impl Machine {
             cores: std::thread::available_parallelism().map_or(1, Into::into),
             kernel: read("/proc/sys/kernel/osrelease").trim().to_owned(),
             busy_percent: busy_percent(),
+            stolen_percent: 0.0,
             commit: commit(),
         }
     }
@@ -48,26 +53,60 @@ impl Machine {
     }
 }
 
-/// Looks at the cores for a second. A system that does not tell is taken for idle.
+/// Looks at the cores for a second.
 fn busy_percent() -> f64 {
-    let before = ticks();
+    let before = Ticks::now();
     thread::sleep(LOOK);
-    let spent = before.zip(ticks());
-    spent.map_or(0.0, |(before, after)| {
-        let passed = |part: usize| u32::try_from(after[part].saturating_sub(before[part]));
-        let [busy, all] = [0, 1].map(|part| passed(part).map_or(0.0, f64::from));
-        100.0 * busy / all.max(1.0)
-    })
+    let spent = Ticks::now() - before;
+    percent(spent.busy, spent.busy + spent.idle)
 }
 
-/// Returns the ticks of all cores in which something ran, and those in all.
-fn ticks() -> Option<[u64; 2]> {
-    let total = KernelStats::current().ok()?.total;
-    let idle = total.idle + total.iowait.unwrap_or(0);
-    let rare = [total.irq, total.softirq, total.steal];
-    let rare: u64 = rare.into_iter().flatten().sum();
-    let busy = total.user + total.nice + total.system + rare;
-    Some([busy, busy + idle])
+fn percent(part: u64, of: u64) -> f64 {
+    let [part, of] = [part, of].map(|ticks| u32::try_from(ticks).map_or(0.0, f64::from));
+    100.0 * part / of.max(1.0)
+}
+
+/// Ticks of all cores. A system that does not tell them has none, and is taken for idle.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Ticks {
+    /// With something to run, those included in which the host ran something else.
+    busy: u64,
+    idle: u64,
+    stolen: u64,
+}
+
+impl Ticks {
+    /// Returns those since the start of the system.
+    pub(crate) fn now() -> Self {
+        let Ok(KernelStats { total, .. }) = KernelStats::current() else {
+            return Self::default();
+        };
+        let stolen = total.steal.unwrap_or(0);
+        let interrupts = total.irq.unwrap_or(0) + total.softirq.unwrap_or(0);
+        Self {
+            busy: total.user + total.nice + total.system + interrupts + stolen,
+            idle: total.idle + total.iowait.unwrap_or(0),
+            stolen,
+        }
+    }
+
+    /// Returns what the host took since, of what was busy, in per cent.
+    pub(crate) fn stolen_percent_since(self) -> f64 {
+        let spent = Self::now() - self;
+        percent(spent.stolen, spent.busy)
+    }
+}
+
+impl Sub for Ticks {
+    type Output = Self;
+
+    fn sub(self, earlier: Self) -> Self {
+        Self {
+            busy: self.busy.saturating_sub(earlier.busy),
+            idle: self.idle.saturating_sub(earlier.idle),
+            stolen: self.stolen.saturating_sub(earlier.stolen),
+        }
+    }
 }
 
 fn commit() -> String {

@@ -69,7 +69,8 @@ fn head(experiment: &Experiment, outcome: &Outcome) -> anyhow::Result<String> {
     let machine = &outcome.machine;
     writeln!(
         page,
-        "{} UTC, commit {}, {}, {} cores, Linux {}, {:.0} % busy at the start{}.",
+        "{} UTC, commit {}, {}, {} cores, Linux {}, {:.0} % busy at the start{}, {:.1} % of the busy \
+         time stolen by the host.",
         outcome.started,
         machine.commit,
         machine.cpu,
@@ -80,7 +81,8 @@ fn head(experiment: &Experiment, outcome: &Outcome) -> anyhow::Result<String> {
             ": **the machine was not idle**"
         } else {
             ""
-        }
+        },
+        machine.stolen_percent
     )?;
     if outcome.quick {
         page.push_str("\n**A quick run: to see that everything works, not to quote.**\n");

@@ -8,7 +8,7 @@ use crate::Args;
 use crate::builds::Builds;
 use crate::declare::{Case, Contestant, Experiment, Plot};
 use crate::load::Missing;
-use crate::machine::Machine;
+use crate::machine::{Machine, Ticks};
 use crate::plots::Streams;
 use crate::result::{CaseOutcome, FORMAT, Outcome, Row};
 use crate::round::Turn;
@@ -56,6 +56,7 @@ pub(crate) fn experiment(
         cases: Vec::new(),
     };
     let mut streams = Streams::default();
+    let begin = Ticks::now();
     for case in chosen(experiment, args) {
         let seconds = case.seconds.unwrap_or(experiment.seconds);
         words.set("seconds", if args.quick { 1.0 } else { seconds });
@@ -83,6 +84,7 @@ pub(crate) fn experiment(
             outcome.cases.push(done);
         }
     }
+    outcome.machine.stolen_percent = begin.stolen_percent_since();
     Ok((outcome, streams))
 }
 
