@@ -80,6 +80,11 @@ lint: ## Check format, clippy, tidiness and, where cargo-deny is installed, depe
 # The oldest Rust that builds what users depend on; the social network needs a newer one.
 MSRV := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 
+.PHONY: lab-check
+lab-check: ## Check the lab, a workspace of its own, with clippy, and run its tests; minutes
+	$(CARGO) clippy --workspace --all-targets --locked --manifest-path lab/Cargo.toml -- -D warnings
+	$(CARGO) test --workspace --locked --manifest-path lab/Cargo.toml
+
 .PHONY: msrv
 msrv: ## Check that the crates and the program build with the oldest Rust that they promise
 	$(CARGO) +$(MSRV).0 check --package greenroom --package greenroom-cli --all-features \
