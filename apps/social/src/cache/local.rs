@@ -104,10 +104,14 @@ impl Local {
         is_mine.then_some(generation)
     }
 
-    /// Stores a value that was loaded since the key had this generation.
+    /// Stores a value that was loaded since the key had this generation, unless there is one that
+    /// lives longer, as others have loaded it meanwhile.
     pub(super) async fn keep(&self, name: &str, generation: u64, entry: Entry) {
-        let name = name.into();
-        self.entries.insert(Key { generation, name }, entry).await;
+        let present = self.entries.get(&KeyRef { generation, name }).await;
+        if present.is_none_or(|present| present.expires < entry.expires) {
+            let name = name.into();
+            self.entries.insert(Key { generation, name }, entry).await;
+        }
     }
 
     /// Forgets these keys: from now on no value is returned whose loading began before.

@@ -20,7 +20,7 @@ use futures_util::FutureExt;
 use greenroom::bus::{self, Bus, SinkSubscription};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use uuid::Uuid;
 
 use local::{Entry, Local};
@@ -142,13 +142,16 @@ impl Cache {
         E: Send + Sync + 'static,
         F: Future<Output = Result<T, E>> + Send + 'static,
     {
-        if let Some(generation) = self.0.local.claim_renewal(key).await {
+        if let Some(permit) = self.permit()
+            && let Some(generation) = self.0.local.claim_renewal(key).await
+        {
             let (inner, name, load) = (Arc::clone(&self.0), key.to_owned(), load());
-            self.spawn(async move {
+            tokio::spawn(async move {
                 let left_min = whole_seconds(ttl) / 2;
                 if let Ok(entry) = inner.fetch(&name, ttl, left_min, pin!(load)).await {
                     inner.local.keep(&name, generation, entry).await;
                 }
+                drop(permit);
             });
         }
         self.get_or_load(key, ttl, load()).await
@@ -161,21 +164,18 @@ impl Cache {
         E: Send + Sync + 'static,
         F: Future<Output = Result<T, E>> + Send + 'static,
     {
+        let Some(permit) = self.permit() else { return };
         let (cache, key) = (self.clone(), key.to_owned());
-        self.spawn(async move {
+        tokio::spawn(async move {
             // Who asks for it next is told the error, if there still is one.
             let _ = cache.get_or_load(&key, ttl, load).await;
+            drop(permit);
         });
     }
 
-    /// Spawns a load that nobody waits for, unless there are too many.
-    fn spawn(&self, load: impl Future<Output = ()> + Send + 'static) {
-        if let Ok(permit) = Arc::clone(&self.0.unawaited).try_acquire_owned() {
-            tokio::spawn(async move {
-                load.await;
-                drop(permit);
-            });
-        }
+    /// Returns the permit of a load that nobody waits for, unless there are too many.
+    fn permit(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.0.unawaited).try_acquire_owned().ok()
     }
 
     /// Forgets these keys, here at once, and on all replicas soon.

@@ -74,8 +74,11 @@ pub(super) async fn forget(app: &App, album: Id, picture: Option<Id>) {
     let key = picture.map(picture_key);
     let keys: Vec<String> = key.into_iter().chain([TIMELINE_KEY.to_owned()]).collect();
     let albums = app.albums.as_ref().map(|albums| albums.forget(album));
-    join(app.cache.invalidate(&keys), OptionFuture::from(albums)).await;
-    load_ahead(app);
+    let cached = async {
+        app.cache.invalidate(&keys).await;
+        load_ahead(app);
+    };
+    join(cached, OptionFuture::from(albums)).await;
 }
 
 /// Shares a picture with the third party; returns its address there.
