@@ -94,14 +94,22 @@ impl Local {
         entry.ok().map(|entry| entry.value)
     }
 
-    /// Returns the key's generation if its value has lived long enough to be loaded anew, and
-    /// nobody does: now the caller does.
-    pub(super) async fn claim_renewal(&self, name: &str) -> Option<u64> {
+    /// Returns the key's generation and a permit if its value has lived long enough to be loaded
+    /// anew, and nobody does: now the caller does.
+    pub(super) async fn claim_renewal<P>(
+        &self,
+        name: &str,
+        permit: impl FnOnce() -> Option<P>,
+    ) -> Option<(u64, P)> {
         let generation = self.generation(name).load(Ordering::Acquire);
         let entry = self.entries.get(&KeyRef { generation, name }).await?;
-        let is_due = entry.renewable_from <= Instant::now();
-        let is_mine = is_due && !entry.is_being_renewed.swap(true, Ordering::AcqRel);
-        is_mine.then_some(generation)
+        if entry.renewable_from > Instant::now() {
+            return None;
+        }
+        // First, because a claim without a permit would last until the value expires.
+        let permit = permit()?;
+        let is_mine = !entry.is_being_renewed.swap(true, Ordering::AcqRel);
+        is_mine.then_some((generation, permit))
     }
 
     /// Stores a value that was loaded since the key had this generation, unless there is one that

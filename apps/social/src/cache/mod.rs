@@ -142,9 +142,8 @@ impl Cache {
         E: Send + Sync + 'static,
         F: Future<Output = Result<T, E>> + Send + 'static,
     {
-        if let Some(permit) = self.permit()
-            && let Some(generation) = self.0.local.claim_renewal(key).await
-        {
+        let claim = self.0.local.claim_renewal(key, || self.permit());
+        if let Some((generation, permit)) = claim.await {
             let (inner, name, load) = (Arc::clone(&self.0), key.to_owned(), load());
             tokio::spawn(async move {
                 let left_min = whole_seconds(ttl) / 2;

@@ -1,4 +1,5 @@
 use super::pictures::picture_key;
+use super::timeline::forget_with;
 use super::{now, publish, wake};
 use crate::model::{Album, Author, Id, TaskKind, check_text};
 use crate::store::PicturesOf;
@@ -78,14 +79,9 @@ pub async fn delete_album(app: &App, user: Id, id: Id) -> Result<(), Failure> {
         .await?;
     let events = app.store.delete_album(id).await?;
     let events = events.ok_or(Failure::NotFound("album"))?;
-    let mut keys: Vec<String> = pictures
-        .iter()
-        .map(|picture| picture_key(picture.id))
-        .collect();
-    keys.push(super::timeline::TIMELINE_KEY.to_owned());
+    let keys = pictures.iter().map(|picture| picture_key(picture.id));
     // Not from memory: whoever shows an album has read its record, which is gone.
-    app.cache.invalidate(&keys).await;
-    super::timeline::load_ahead(app);
+    forget_with(app, keys.collect()).await;
     publish(app, &events).await;
     wake(app, &[TaskKind::Remove]);
     Ok(())

@@ -4,7 +4,7 @@ use std::time::Duration;
 use futures_util::future::{OptionFuture, join};
 use url::Url;
 
-use super::timeline::{TIMELINE_KEY, load_ahead};
+use super::timeline::forget_with;
 use super::{publish, wake};
 use crate::model::{Id, Picture, TaskKind, TextError, check_text};
 use crate::{App, Failure};
@@ -71,14 +71,9 @@ pub async fn describe_picture(
 
 /// Has all processes read an album's pictures anew, and the record of the changed one.
 pub(super) async fn forget(app: &App, album: Id, picture: Option<Id>) {
-    let key = picture.map(picture_key);
-    let keys: Vec<String> = key.into_iter().chain([TIMELINE_KEY.to_owned()]).collect();
+    let keys = picture.map(picture_key).into_iter().collect();
     let albums = app.albums.as_ref().map(|albums| albums.forget(album));
-    let cached = async {
-        app.cache.invalidate(&keys).await;
-        load_ahead(app);
-    };
-    join(cached, OptionFuture::from(albums)).await;
+    join(forget_with(app, keys), OptionFuture::from(albums)).await;
 }
 
 /// Shares a picture with the third party; returns its address there.

@@ -12,7 +12,7 @@ use crate::store::PicturesOf;
 use crate::{App, Failure};
 
 /// The key of the first page in the cache.
-pub(super) const TIMELINE_KEY: &str = "timeline";
+const TIMELINE_KEY: &str = "timeline";
 /// Longest age of the first page in the cache; of counts the feed delivers newer ones, because each
 /// comes with its position in the log.
 const TIMELINE_TTL: Duration = Duration::from_secs(1);
@@ -147,8 +147,11 @@ async fn newest(
     Ok((newest, liked))
 }
 
-/// Has the first page loaded after it was forgotten, before the next reader asks for it.
-pub(super) fn load_ahead(app: &App) {
+/// Forgets these keys of the cache and the first page, which is then loaded before the next reader
+/// asks for it.
+pub(super) async fn forget_with(app: &App, mut keys: Vec<String>) {
+    keys.push(TIMELINE_KEY.to_owned());
+    app.cache.invalidate(&keys).await;
     let load = load(app.clone());
     app.cache.load_ahead(TIMELINE_KEY, TIMELINE_TTL, load);
 }
