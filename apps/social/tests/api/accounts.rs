@@ -18,6 +18,7 @@ use tokio_tungstenite::{WebSocketStream, client_async};
 
 use crate::kit::app::{Client, PASSWORD, TestApp, TestResponse, send};
 use crate::kit::smtp::{Mail, SmtpSink};
+use crate::kit::wait::{found, until};
 
 /// A time longer than anything here takes.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -38,19 +39,14 @@ async fn put(client: &Client, path: &str, body: &Value) -> TestResponse {
 
 /// Returns the mails of this subject, as soon as there are so many.
 async fn mails(sink: &SmtpSink, subject: &str, count: usize) -> Vec<Mail> {
-    let found = async {
-        loop {
-            let mails = sink.mails().into_iter();
-            let found: Vec<_> = mails
-                .filter(|mail| mail.headers["subject"] == subject)
-                .collect();
-            if found.len() >= count {
-                return found;
-            }
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    };
-    timeout(PATIENCE, found).await.expect("the mails arrive")
+    found(async || {
+        let mails = sink.mails().into_iter();
+        let found: Vec<_> = mails
+            .filter(|mail| mail.headers["subject"] == subject)
+            .collect();
+        (found.len() >= count).then_some(found)
+    })
+    .await
 }
 
 /// Returns the token of the link in a mail.
@@ -354,12 +350,7 @@ pub(crate) async fn a_deleted_account_leaves_nothing(store: StoreSettings) {
         let bell: Value = grace.get("/api/me/bell").await.json(StatusCode::OK);
         json!({"likes": view["likes"], "comments": view["comments"], "bell": bell["entries"]})
     };
-    let settled = async {
-        while left().await != json!({"likes": 1, "comments": 0, "bell": []}) {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    };
-    timeout(PATIENCE, settled).await.expect("they go soon");
+    until(async || left().await == json!({"likes": 1, "comments": 0, "bell": []})).await;
 }
 
 pub(crate) async fn mails_that_are_asked_for_are_limited_by_client(store: StoreSettings) {
