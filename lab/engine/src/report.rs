@@ -69,8 +69,8 @@ fn head(experiment: &Experiment, outcome: &Outcome) -> anyhow::Result<String> {
     let machine = &outcome.machine;
     writeln!(
         page,
-        "{} UTC, commit {}, {}, {} cores, Linux {}, {:.0} % busy at the start{}, {:.1} % of the busy \
-         time stolen by the host.",
+        "{} UTC, commit {}, {}, {} cores, Linux {}, {:.0} % busy at the start{}, {:.1} % of the \
+         busy time stolen by the host.",
         outcome.started,
         machine.commit,
         machine.cpu,
