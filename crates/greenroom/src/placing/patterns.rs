@@ -1,6 +1,7 @@
 use std::fmt;
 
 use greenroom_stage::placement::PlacedPath;
+use rustc_hash::FxHashMap;
 
 /// The tail that axum appends to the path of a nested service.
 const NESTED_TAIL: &str = "/{*__private__axum_nest_tail_param}";
@@ -9,7 +10,11 @@ const NESTED_TAIL: &str = "/{*__private__axum_nest_tail_param}";
 /// make-service to itself, but its `Debug` shows the paths. They are matched by axum's own matcher,
 /// so that a request's route is known before the router is called.
 pub(super) struct Patterns {
-    routes: matchit::Router<PlacedPath>,
+    /// Those without a parameter, which the matcher prefers to all others: to look for them here
+    /// takes a third of its time. The application has chosen them, so a client cannot make them
+    /// share a place.
+    fixed: FxHashMap<String, PlacedPath>,
+    others: matchit::Router<PlacedPath>,
     is_empty: bool,
     /// That of a path which matches no pattern.
     none: PlacedPath,
@@ -18,16 +23,23 @@ pub(super) struct Patterns {
 impl Patterns {
     /// Returns the patterns of a router, or of a type that has a router inside and shows it.
     pub(super) fn of_router_in(shown: &impl fmt::Debug) -> Self {
-        let (mut routes, mut is_empty) = (matchit::Router::new(), true);
+        let (mut fixed, mut others) = (FxHashMap::default(), matchit::Router::new());
+        let mut is_empty = true;
         for pattern in paths_in(&format!("{shown:?}")) {
+            is_empty = false;
+            if !pattern.contains(['{', '}']) {
+                let path = PlacedPath::new(&pattern);
+                fixed.insert(pattern, path);
+                continue;
+            }
             let name = pattern.strip_suffix(NESTED_TAIL).unwrap_or(&pattern);
             // Patterns that axum has taken are valid here as well; else the route shares the name
             // of all others.
-            let _ = routes.insert(pattern.as_str(), PlacedPath::new(name));
-            is_empty = false;
+            let _ = others.insert(pattern.as_str(), PlacedPath::new(name));
         }
         Self {
-            routes,
+            fixed,
+            others,
             is_empty,
             none: PlacedPath::new(""),
         }
@@ -40,9 +52,11 @@ impl Patterns {
 
     /// Returns the pattern that a path matches, or else an empty one.
     pub(super) fn route(&self, path: &str) -> &PlacedPath {
-        self.routes
-            .at(path)
-            .map_or(&self.none, |matched| matched.value)
+        if let Some(fixed) = self.fixed.get(path) {
+            return fixed;
+        }
+        let matched = self.others.at(path);
+        matched.map_or(&self.none, |matched| matched.value)
     }
 }
 
@@ -99,6 +113,8 @@ mod tests {
         Router::new()
             .route("/hello", get(ok))
             .route("/user/{id}", get(ok).post(ok))
+            .route("/user/me", get(ok))
+            .route("/{first}/fixed", get(ok))
             .route("/files/{*path}", get(ok))
             .route("/a\"b\\c", get(ok))
             .route("/service", axum::routing::any_service(any(ok)))
@@ -118,6 +134,9 @@ mod tests {
             let named = [
                 ("/hello", "/hello"),
                 ("/user/42", "/user/{id}"),
+                ("/user/me", "/user/me"),
+                ("/user/fixed", "/user/{id}"),
+                ("/other/fixed", "/{first}/fixed"),
                 ("/files/a/b.txt", "/files/{*path}"),
                 ("/a\"b\\c", "/a\"b\\c"),
                 ("/service", "/service"),
