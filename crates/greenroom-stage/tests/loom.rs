@@ -12,6 +12,10 @@
 
 #[path = "../src/admission/mod.rs"]
 mod admission;
+#[path = "../src/stage/band_queue.rs"]
+mod band_queue;
+#[path = "../src/stage/begun.rs"]
+mod begun;
 #[path = "../src/fair/mod.rs"]
 mod fair;
 #[path = "../src/stage/lanes.rs"]
@@ -55,17 +59,15 @@ fn start(scheduler: &Arc<Scheduler<usize>>, done: &Arc<AtomicUsize>) -> thread::
     thread::spawn(move || {
         let worker = scheduler.enter(0);
         let mut used = None;
-        while let Some(turn) = scheduler.next(worker, used, FOREVER) {
-            done.fetch_add(turn.work, Ordering::SeqCst);
+        while let Some(taken) = scheduler.next(worker, used, FOREVER) {
+            done.fetch_add(taken.turn.work, Ordering::SeqCst);
             used = Some(Spent {
-                flow: turn.flow,
-                expected: turn.expected,
-                charged: std::time::Instant::now(),
                 used: Duration::from_millis(1),
                 run: Some(Ended {
                     wanted: Duration::from_millis(1),
                     stated: Some(Duration::from_millis(2)),
                 }),
+                ..Spent::nothing(&taken, std::time::Instant::now())
             });
         }
     })
@@ -81,7 +83,8 @@ fn push_to(scheduler: &Scheduler<usize>, band: Band, work: usize) -> bool {
         band,
         flow: Flow::default(),
         expected: Duration::from_millis(1),
-        is_resumed: false,
+        advance: Duration::ZERO,
+        is_begun: false,
     };
     match scheduler.push(entry, work) {
         Pushed::Done => false,

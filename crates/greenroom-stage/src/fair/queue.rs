@@ -74,8 +74,6 @@ struct RouteQueue<T> {
 #[derive(Debug)]
 struct FlowQueue<T> {
     work: VecDeque<(T, Duration)>,
-    /// Work at the front that was begun before and goes before new work.
-    resumed: usize,
     backlog: Duration,
 }
 
@@ -105,18 +103,10 @@ impl<T> FairQueue<T> {
         self.backlog
     }
 
-    /// Adds new work behind the waiting work of its flow.
+    /// Adds work behind the waiting work of its flow.
     pub fn push(&mut self, flow: Flow, expected: Duration, work: T, usage: &Usage) {
         let queue = self.enter(flow, expected, usage);
         queue.work.push_back((work, expected));
-    }
-
-    /// Adds work that was begun before: it goes before all new work of its flow. Nothing more is
-    /// expected of it.
-    pub fn resume(&mut self, flow: Flow, work: T, usage: &Usage) {
-        let queue = self.enter(flow, Duration::ZERO, usage);
-        queue.work.insert(queue.resumed, (work, Duration::ZERO));
-        queue.resumed += 1;
     }
 
     /// Takes the first work of the flow that has used least.
@@ -128,7 +118,6 @@ impl<T> FairQueue<T> {
         let client = top.0.client;
         let flow = queue.flows.get_mut(&client)?;
         let (work, expected) = flow.work.pop_front()?;
-        flow.resumed = flow.resumed.saturating_sub(1);
         flow.backlog = flow.backlog.saturating_sub(expected);
         if flow.work.is_empty() {
             PeekMut::pop(top);
@@ -162,6 +151,18 @@ impl<T> FairQueue<T> {
         let (work, _) = queue.flows.get(&client)?.work.front()?;
         let route = queue.route;
         Some((Flow { route, client }, work))
+    }
+
+    /// Returns the flow whose turn it is, and the time that the work is expected to use that
+    /// [`pop`](Self::pop) would take.
+    pub(crate) fn head(&mut self, usage: &Usage) -> Option<(Flow, Duration)> {
+        self.follow_scale(usage);
+        let index = self.next_route(usage)?;
+        let queue = &self.routes[index];
+        let client = queue.clients.peek()?.0.client;
+        let (_, expected) = queue.flows.get(&client)?.work.front()?;
+        let route = queue.route;
+        Some((Flow { route, client }, *expected))
     }
 
     /// Moves a client forward after a refund of time that it had been charged in advance. A client
@@ -211,12 +212,10 @@ impl<T> FairQueue<T> {
         ahead
     }
 
-    /// Returns the oldest new work of this flow. Resumed work is skipped: it has waited already,
-    /// and says nothing of the wait of new work.
+    /// Returns the oldest waiting work of this flow.
     #[must_use]
     pub fn oldest(&self, flow: Flow) -> Option<&T> {
-        let queue = self.flow(flow)?;
-        Some(&queue.work.get(queue.resumed)?.0)
+        Some(&self.flow(flow)?.work.front()?.0)
     }
 
     /// Returns the number of this flow's waiting items.
@@ -370,21 +369,16 @@ impl<T> RouteQueue<T> {
             if !flow.work.iter().any(|(work, _)| is_out(work)) {
                 return true;
             }
-            let (mut resumed, mut place) = (0, 0);
             for (work, expected) in std::mem::take(&mut flow.work) {
-                let was_resumed = place < flow.resumed;
-                place += 1;
                 if is_out(&work) {
                     flow.backlog = flow.backlog.saturating_sub(expected);
                     *route_len -= 1;
                     *route_backlog = route_backlog.saturating_sub(expected);
                     out.push(work);
                 } else {
-                    resumed += usize::from(was_resumed);
                     flow.work.push_back((work, expected));
                 }
             }
-            flow.resumed = resumed;
             !flow.work.is_empty()
         });
         let flows = &self.flows;
@@ -454,7 +448,6 @@ impl<T> Default for FlowQueue<T> {
     fn default() -> Self {
         Self {
             work: VecDeque::new(),
-            resumed: 0,
             backlog: Duration::ZERO,
         }
     }
@@ -500,19 +493,6 @@ mod tests {
         assert_eq!(queue.peek(&usage), Some((POLITE, &2)));
         let turn = queue.pop(&usage).map(|turn| (turn.flow, turn.work));
         assert_eq!(turn, Some((POLITE, 2)));
-    }
-
-    #[test]
-    fn the_oldest_is_the_oldest_that_is_new() {
-        let now = Instant::now();
-        let (usage, mut queue) = (Usage::new(now), FairQueue::default());
-        queue.resume(FLOOD, 1, &usage);
-        assert_eq!(queue.oldest(FLOOD), None);
-        queue.push(FLOOD, MS, 2, &usage);
-        queue.resume(FLOOD, 3, &usage);
-        assert_eq!(queue.oldest(FLOOD), Some(&2));
-        let order = std::iter::from_fn(|| queue.pop(&usage).map(|turn| turn.work));
-        assert_eq!(order.collect::<Vec<_>>(), [1, 3, 2]);
     }
 
     #[test]

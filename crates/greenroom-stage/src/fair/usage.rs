@@ -172,7 +172,17 @@ impl Usage {
         self.client(client) / self.weight(now)
     }
 
-    pub(super) fn scale(&self) -> u32 {
+    /// Returns the usage of route and client together, to be compared with others' only.
+    pub(crate) fn of_flow(&self, flow: Flow) -> f64 {
+        self.route(flow.route) + self.client(flow.client)
+    }
+
+    /// Returns what a run that takes this long from now on adds to [`of_flow`](Self::of_flow).
+    pub(crate) fn of_run(&self, expected: Duration, now: Instant) -> f64 {
+        2.0 * expected.as_secs_f64() * self.weight(now)
+    }
+
+    pub(crate) fn scale(&self) -> u32 {
         self.scale
     }
 

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::builder::Settings;
 use super::error::{Reason, Rejected};
-use super::lanes::Band;
+use super::lanes::{Band, Newcomer};
 use super::priority::Priority;
 use super::scheduler::View;
 use super::submission::Submission;
@@ -14,6 +14,10 @@ use crate::admission::{BURST_FACTOR, Load, admit as within, predicted_wait, retr
 /// The part of `queue_max` that a flow with nothing waiting may exceed it by: a flood that fills
 /// the queue keeps itself out, and not clients that come for the first time.
 const FIRST_RESERVE_DIVISOR: usize = 16;
+
+/// The part of the time that new work may wait for which begun work may need as well: what comes
+/// beyond counts as part of the wait.
+const BEGUN_DIVISOR: u32 = 2;
 
 /// Work that waits.
 pub(super) trait Queued {
@@ -53,7 +57,7 @@ pub(super) fn admit<T: Queued>(
     now: Instant,
 ) -> Result<Terms, NotAdmitted> {
     let expected = view.lanes.expected(submission.route.key, submission.stated);
-    let predicted = predict(view, submission, state, now);
+    let predicted = predict(view, submission, expected, state, now);
     let limit = match submission.priority {
         Priority::Critical => state.settings.limits.queue_wait_max,
         Priority::Normal | Priority::Bulk => view.lanes.standing.wait_max(now, predicted),
@@ -118,17 +122,22 @@ fn has_room<T>(
 fn predict<T: Queued>(
     view: &View<'_, T>,
     submission: &Submission,
+    expected: Duration,
     state: &State<'_>,
     now: Instant,
 ) -> Duration {
     let (band, flow) = (submission.band(), submission.flow());
     let (lanes, settings) = (&view.lanes, state.settings);
     let computing = u32::try_from(settings.bounds.compute_max).unwrap_or(u32::MAX);
-    let longest = settings
-        .limits
-        .queue_wait_max
-        .saturating_mul(2 * BURST_FACTOR);
-    let ahead = lanes.ahead(band, flow, longest.saturating_mul(computing), now);
+    let in_time = settings.limits.queue_wait_max.saturating_mul(computing);
+    let newcomer = Newcomer {
+        band,
+        flow,
+        expected,
+        begun_max: in_time / BEGUN_DIVISOR,
+    };
+    let longest = in_time.saturating_mul(2 * BURST_FACTOR);
+    let ahead = lanes.ahead(&newcomer, longest, now);
     let waiting = view.waiting.saturating_sub(state.abandoned);
     let before = part(waiting, ahead, lanes.backlog(band));
     let oldest = lanes.queue(band).oldest(flow);

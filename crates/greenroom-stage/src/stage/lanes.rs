@@ -2,8 +2,9 @@
 
 use std::time::{Duration, Instant};
 
+use super::band_queue::BandQueue;
 use crate::admission::Standing;
-use crate::fair::{FairQueue, Flow, Turn, Usage};
+use crate::fair::{Flow, Turn, Usage};
 
 /// Every eighth turn is that of the long bands, if anything waits there: they must not stand still,
 /// however much goes before them.
@@ -54,21 +55,60 @@ impl Band {
 pub(crate) struct Entry {
     pub(crate) band: Band,
     pub(crate) flow: Flow,
-    /// The time it is expected to use; zero for work that was begun before.
+    /// The time that it is yet expected to use.
     pub(crate) expected: Duration,
-    pub(crate) is_resumed: bool,
+    /// The time that its flow is charged with for it, and has not used yet.
+    pub(crate) advance: Duration,
+    /// It was begun before, and woken.
+    pub(crate) is_begun: bool,
+}
+
+/// Work that asks to be admitted.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Newcomer {
+    pub(crate) band: Band,
+    pub(crate) flow: Flow,
+    /// The time that it is expected to use.
+    pub(crate) expected: Duration,
+    /// The time that begun work may need before it counts as going before the newcomer.
+    pub(crate) begun_max: Duration,
+}
+
+/// Work whose turn has come.
+#[derive(Debug)]
+pub(crate) struct Taken<T> {
+    pub(crate) turn: Turn<T>,
+    pub(crate) band: Band,
+    pub(crate) is_begun: bool,
 }
 
 /// The time that a run, or a part of it, has used.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Spent {
     pub(crate) flow: Flow,
+    pub(crate) band: Band,
+    pub(crate) is_begun: bool,
     /// The time that was charged in advance, and when.
     pub(crate) expected: Duration,
     pub(crate) charged: Instant,
     pub(crate) used: Duration,
     /// The whole run, if it has ended.
     pub(crate) run: Option<Ended>,
+}
+
+impl Spent {
+    /// Nothing of what was charged when this work was taken.
+    pub(crate) fn nothing<T>(taken: &Taken<T>, charged: Instant) -> Self {
+        Self {
+            flow: taken.turn.flow,
+            band: taken.band,
+            is_begun: taken.is_begun,
+            expected: taken.turn.expected,
+            charged,
+            used: Duration::ZERO,
+            run: None,
+        }
+    }
 }
 
 /// A run that has ended, or was given up.
@@ -83,7 +123,7 @@ pub(crate) struct Ended {
 /// The queues of a stage, one for each band, and the usage of its clients and routes.
 #[derive(Debug)]
 pub(crate) struct Lanes<T> {
-    queues: [FairQueue<T>; BANDS.len()],
+    queues: [BandQueue<T>; BANDS.len()],
     pub(crate) usage: Usage,
     pub(crate) standing: Standing,
     taken: u64,
@@ -92,7 +132,7 @@ pub(crate) struct Lanes<T> {
 impl<T> Lanes<T> {
     pub(crate) fn new(queue_wait_max: Duration, now: Instant) -> Self {
         Self {
-            queues: std::array::from_fn(|_| FairQueue::default()),
+            queues: std::array::from_fn(|_| BandQueue::default()),
             usage: Usage::new(now),
             standing: Standing::new(queue_wait_max),
             taken: 0,
@@ -100,11 +140,11 @@ impl<T> Lanes<T> {
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.queues.iter().map(FairQueue::len).sum()
+        self.queues.iter().map(BandQueue::len).sum()
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.queues.iter().all(FairQueue::is_empty)
+        self.queues.iter().all(BandQueue::is_empty)
     }
 
     pub(crate) fn len_of(&self, length: Length) -> usize {
@@ -112,17 +152,12 @@ impl<T> Lanes<T> {
         bands.map(|band| self.queues[*band as usize].len()).sum()
     }
 
-    pub(crate) fn queue(&self, band: Band) -> &FairQueue<T> {
+    pub(crate) fn queue(&self, band: Band) -> &BandQueue<T> {
         &self.queues[band as usize]
     }
 
-    pub(crate) fn push(&mut self, entry: Entry, work: T) {
-        let queue = &mut self.queues[entry.band as usize];
-        if entry.is_resumed {
-            queue.resume(entry.flow, work, &self.usage);
-        } else {
-            queue.push(entry.flow, entry.expected, work, &self.usage);
-        }
+    pub(crate) fn push(&mut self, entry: Entry, work: T, now: Instant) {
+        self.queues[entry.band as usize].push(entry, work, &self.usage, now);
     }
 
     /// Takes the work whose turn it is, of the lengths for which a thread may be had. The time it
@@ -131,35 +166,46 @@ impl<T> Lanes<T> {
         &mut self,
         may_take: impl Fn(Length) -> bool,
         now: Instant,
-    ) -> Option<(Turn<T>, Length)> {
+    ) -> Option<Taken<T>> {
         let is_turn_of_long = self.taken % LONG_EVERY == LONG_EVERY - 1;
-        let turn = is_turn_of_long
-            .then(|| self.pop_of(&BANDS[2..], &may_take))
+        let taken = is_turn_of_long
+            .then(|| self.pop_of(&BANDS[2..], &may_take, now))
             .flatten()
-            .or_else(|| self.pop_of(&BANDS, &may_take))?;
+            .or_else(|| self.pop_of(&BANDS, &may_take, now))?;
         self.taken += 1;
-        self.usage.charge(turn.0.flow, turn.0.expected, now);
+        self.usage.charge(taken.turn.flow, taken.turn.expected, now);
         if self.is_empty() {
             self.standing.emptied();
         }
-        Some(turn)
+        Some(taken)
     }
 
     fn pop_of(
         &mut self,
         bands: &[Band],
         may_take: impl Fn(Length) -> bool,
-    ) -> Option<(Turn<T>, Length)> {
+        now: Instant,
+    ) -> Option<Taken<T>> {
         let mut bands = bands.iter().filter(|band| may_take(band.length()));
-        bands.find_map(|band| {
-            let turn = self.queues[*band as usize].pop(&self.usage)?;
-            Some((turn, band.length()))
+        bands.find_map(|&band| {
+            let (turn, is_begun) = self.queues[band as usize].pop(&self.usage, now)?;
+            Some(Taken {
+                turn,
+                band,
+                is_begun,
+            })
         })
     }
 
     /// Corrects the charge that was made in advance.
     pub(crate) fn settle(&mut self, spent: &Spent, now: Instant) {
         let flow = spent.flow;
+        let queue = &mut self.queues[spent.band as usize];
+        if spent.is_begun {
+            queue.begun_used(spent.used);
+        } else if spent.used.is_zero() {
+            queue.not_begun(spent.expected);
+        }
         if let Some(more) = spent.used.checked_sub(spent.expected) {
             self.usage.charge(flow, more, now);
         } else {
@@ -190,9 +236,10 @@ impl<T> Lanes<T> {
         }
     }
 
-    /// Returns the time that is expected to be used before new work of this flow has its turn; up
-    /// to `enough` only.
-    pub(crate) fn ahead(&self, band: Band, flow: Flow, enough: Duration, now: Instant) -> Duration {
+    /// Returns the time that is expected to be used before a newcomer has its turn; up to `enough`
+    /// only. See [`BandQueue::ahead`].
+    pub(crate) fn ahead(&self, newcomer: &Newcomer, enough: Duration, now: Instant) -> Duration {
+        let band = newcomer.band;
         let others = BANDS
             .iter()
             .filter(|other| **other != band && other.goes_before(band));
@@ -203,7 +250,7 @@ impl<T> Lanes<T> {
             return all;
         }
         let enough = enough.saturating_sub(before);
-        before + own.ahead(flow, &self.usage, enough, now)
+        before + own.ahead(newcomer, &self.usage, enough, now)
     }
 
     /// Returns the time that all waiting work that goes before or with work of this band is

@@ -125,6 +125,7 @@ impl<F: Future> Metered<F> {
         let held = began.elapsed();
         let wanted = wanted(cpu_time().saturating_sub(cpu_began), held);
         this.run.add(wanted, held);
+        this.ticket.note_wanted(this.run.wanted);
         LAST_POLL.set(Some(Polled {
             poll: Run { wanted, held },
             run: None,

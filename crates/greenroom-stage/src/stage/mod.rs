@@ -1,6 +1,8 @@
 //! A bounded queue and the threads behind it.
 
 mod admit;
+mod band_queue;
+mod begun;
 mod builder;
 pub(crate) mod error;
 mod handler;
@@ -14,6 +16,8 @@ pub(crate) mod shared;
 mod shares;
 #[cfg(test)]
 mod simulation;
+#[cfg(test)]
+mod simulation_of_waits;
 mod stats;
 mod status;
 mod submission;
@@ -152,8 +156,8 @@ impl Stage {
     /// which `spawn` was called, whose driver its timers and sockets belong to. While it waits it
     /// holds no thread. `tokio::task::spawn_local` cannot be used there.
     ///
-    /// The future is polled by one thread at a time, not always the same. Once it has begun it goes
-    /// before all new work: work that was begun is finished first.
+    /// The future is polled by one thread at a time, not always the same. Each time it is woken it
+    /// takes turns with new work: as much begins as ends.
     pub fn spawn<F>(&self, future: F) -> JoinHandle<F::Output>
     where
         F: Future + Send + 'static,

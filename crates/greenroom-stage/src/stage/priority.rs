@@ -21,8 +21,8 @@ pub const CRITICAL_RESERVE_DIVISOR: usize = 8;
 /// Normal work of a route that is likely short (see [`Rule`](crate::placement::Rule)) has its place
 /// before other new work too: it waits for work that is as short, not for work that computes.
 ///
-/// So bulk work is rejected first, and critical work last. Nothing is taken from work that has
-/// begun: that is finished first, whatever its priority.
+/// So bulk work is rejected first, and critical work last. Work that has begun is not rejected any
+/// more, whatever its priority.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Priority {

@@ -5,9 +5,8 @@
 
 use std::time::{Duration, Instant};
 
-use super::lanes::{Ended, Entry, LENGTHS, Lanes, Length, Spent};
+use super::lanes::{Ended, Entry, LENGTHS, Lanes, Length, Spent, Taken};
 use super::sync::{Condvar, Mutex, MutexGuard};
-use crate::fair::Turn;
 
 /// The limits on a stage's threads.
 #[derive(Clone, Copy, Debug)]
@@ -165,14 +164,14 @@ impl<T> Scheduler<T> {
     /// Adds work and wakes a thread for it.
     pub(crate) fn push(&self, entry: Entry, work: T) -> Pushed<T> {
         let mut state = self.lock();
-        // Resumed work reserved nothing.
-        if !entry.is_resumed {
+        // Begun work reserved nothing.
+        if !entry.is_begun {
             state.reserved -= 1;
         }
         if state.is_closed && state.threads == 0 {
             return Pushed::Closed(work);
         }
-        state.lanes.push(entry, work);
+        state.lanes.push(entry, work, Instant::now());
         let is_called = state.call_if_wanted(self.bounds);
         let must_notify =
             !state.is_controller_notified && !state.is_awaited(entry.band.length(), self.bounds);
@@ -228,7 +227,7 @@ impl<T> Scheduler<T> {
         worker: usize,
         spent: Option<Spent>,
         idle_timeout: Duration,
-    ) -> Option<Turn<T>> {
+    ) -> Option<Taken<T>> {
         let mut state = self.lock();
         state.end_run(worker);
         if let Some(spent) = spent {
@@ -236,13 +235,13 @@ impl<T> Scheduler<T> {
         }
         state.review(self.bounds, idle_timeout);
         loop {
-            if let Some(turn) = state.take(worker, self.bounds) {
+            if let Some(taken) = state.take(worker, self.bounds) {
                 let is_called = state.call_if_wanted(self.bounds);
                 drop(state);
                 if is_called {
                     self.work.notify_one();
                 }
-                return Some(turn);
+                return Some(taken);
             }
             // The thread that holds the gate shut takes the rest when its run has ended.
             if state.is_closed || state.is_superfluous(self.bounds) {
@@ -438,10 +437,11 @@ impl<T> State<T> {
         may_leave
     }
 
-    fn take(&mut self, worker: usize, bounds: Bounds) -> Option<Turn<T>> {
+    fn take(&mut self, worker: usize, bounds: Bounds) -> Option<Taken<T>> {
         let room = LENGTHS.map(|length| self.room(length, bounds));
         let may_take = |length: Length| room[length as usize] > 0;
-        let (turn, length) = self.lanes.pop(may_take, Instant::now())?;
+        let taken = self.lanes.pop(may_take, Instant::now())?;
+        let length = taken.band.length();
         let gate = &mut self.gates[length as usize];
         let is_extra = gate.working - gate.blocked >= bounds.compute_max;
         gate.extra -= usize::from(is_extra);
@@ -449,7 +449,7 @@ impl<T> State<T> {
         let worker = self.workers[worker].as_mut().expect("it has entered");
         worker.working = Some(length);
         worker.run += 1;
-        Some(turn)
+        Some(taken)
     }
 
     /// Ends the worker's run; or, before its first one, counts it as arrived.

@@ -80,8 +80,8 @@ impl Shared {
         }
     }
 
-    /// Admits work that was begun before: it goes before all new work of its flow, like any that
-    /// was woken. It comes here because it computes.
+    /// Admits work that was begun before, like any that was woken. It comes here because it
+    /// computes.
     pub(crate) fn admit_begun(submission: Submission) -> Arc<Ticket> {
         let terms = Terms {
             predicted: Duration::ZERO,

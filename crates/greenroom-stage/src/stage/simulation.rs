@@ -182,26 +182,21 @@ impl Simulation {
             band: submission.band(),
             flow: submission.flow(),
             expected: terms.expected,
-            is_resumed: false,
+            advance: Duration::ZERO,
+            is_begun: false,
         };
-        self.lanes.push(entry, job);
+        self.lanes.push(entry, job, self.start + self.now);
     }
 
     fn begin_runs(&mut self) {
         while let Some(thread) = self.threads.iter().position(Option::is_none) {
             let now = self.start + self.now;
-            let Some((turn, length)) = self.lanes.pop(|_| true, now) else {
+            let Some(taken) = self.lanes.pop(|_| true, now) else {
                 return;
             };
-            assert_eq!(length, Length::Long);
-            let mut spent = Spent {
-                flow: turn.flow,
-                expected: turn.expected,
-                charged: now,
-                used: Duration::ZERO,
-                run: None,
-            };
-            let job = turn.work;
+            assert_eq!(taken.band.length(), Length::Long);
+            let mut spent = Spent::nothing(&taken, now);
+            let job = taken.turn.work;
             if self.is_worth_running(&job) {
                 spent.used = job.cost;
                 spent.run = Some(Ended {

@@ -1,4 +1,4 @@
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use super::lanes::{Band, Ended, Entry};
@@ -19,6 +19,10 @@ pub(crate) struct Ticket {
     /// Bytes that it holds while it waits.
     pub(crate) bytes: usize,
     progress: AtomicU8,
+    /// Nanoseconds for which it has wanted a processor so far.
+    wanted: AtomicU64,
+    /// Its flow is charged with all that it is expected to use, as its first poll is not over.
+    is_charged: AtomicBool,
 }
 
 /// The terms of a run, foreseen when it was admitted.
@@ -42,6 +46,8 @@ impl Ticket {
             admitted: now,
             bytes,
             progress: AtomicU8::new(QUEUED),
+            wanted: AtomicU64::new(0),
+            is_charged: AtomicBool::new(true),
         }
     }
 
@@ -55,13 +61,30 @@ impl Ticket {
 
     /// Returns the entry with which its work enters the lanes.
     pub(crate) fn entry(&self) -> Entry {
-        let is_resumed = self.has_begun();
+        let wanted = Duration::from_nanos(self.wanted.load(Ordering::Relaxed));
+        let is_charged = self.is_charged.load(Ordering::Relaxed);
         Entry {
             band: self.band(),
             flow: self.flow(),
-            expected: self.terms.expected,
-            is_resumed,
+            expected: self.terms.expected.saturating_sub(wanted),
+            advance: if is_charged {
+                self.terms.expected
+            } else {
+                Duration::ZERO
+            },
+            is_begun: self.has_begun(),
         }
+    }
+
+    /// Notes that a poll of it is over, and with it what was charged in advance.
+    pub(crate) fn note_polled(&self) {
+        self.is_charged.store(false, Ordering::Relaxed);
+    }
+
+    /// Notes for how long it has wanted a processor in all its polls so far.
+    pub(crate) fn note_wanted(&self, wanted: Duration) {
+        let nanos = u64::try_from(wanted.as_nanos()).unwrap_or(u64::MAX);
+        self.wanted.store(nanos, Ordering::Relaxed);
     }
 
     /// Returns the result of its run, which wanted a processor for `wanted`.

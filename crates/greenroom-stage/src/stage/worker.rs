@@ -5,10 +5,9 @@ use std::time::{Duration, Instant};
 use rustix::thread::{Pid, gettid};
 
 use super::error::Panicked;
-use super::lanes::Spent;
+use super::lanes::{Spent, Taken};
 use super::metered::{Polled, last_poll};
 use super::shared::{Shared, Work};
-use crate::fair::Turn;
 use crate::raw::set_time_slice;
 
 /// The longest slice that Linux grants. A thread that wakes up with a shorter one goes first if it
@@ -20,14 +19,14 @@ pub(crate) fn work(stage: &Arc<Shared>) {
     let worker = stage.scheduler.enter(Pid::as_raw(Some(gettid())));
     let idle_timeout = stage.settings.limits.idle_timeout;
     let (mut spent, mut has_long_slices) = (None, false);
-    while let Some(turn) = stage.scheduler.next(worker, spent.take(), idle_timeout) {
-        let computes = turn.work.metadata().terms.computes;
+    while let Some(taken) = stage.scheduler.next(worker, spent.take(), idle_timeout) {
+        let computes = taken.turn.work.metadata().terms.computes;
         // A system call for each change, not for each run.
         if computes != has_long_slices {
             has_long_slices = computes;
             ask_for_slices(computes);
         }
-        spent = Some(take(stage, turn));
+        spent = Some(take(stage, taken));
     }
 }
 
@@ -44,19 +43,9 @@ fn ask_for_slices(computes: bool) {
 }
 
 /// Runs the work whose turn it is. Returns the time it has used.
-fn take(stage: &Shared, turn: Turn<Work>) -> Spent {
-    let Turn {
-        flow,
-        expected,
-        work,
-    } = turn;
-    let unused = Spent {
-        flow,
-        expected,
-        charged: Instant::now(),
-        used: Duration::ZERO,
-        run: None,
-    };
+fn take(stage: &Shared, taken: Taken<Work>) -> Spent {
+    let unused = Spent::nothing(&taken, Instant::now());
+    let work = taken.turn.work;
     if !stage.is_worth_running(&work) {
         return unused;
     }
@@ -64,6 +53,7 @@ fn take(stage: &Shared, turn: Turn<Work>) -> Spent {
     if let Err(payload) = catch_unwind(AssertUnwindSafe(|| work.run())) {
         stage.log_panic(&Panicked::of(payload));
     }
+    ticket.note_polled();
     let Some(Polled { poll, run }) = last_poll() else {
         return unused;
     };

@@ -74,7 +74,7 @@ async fn a_waiting_handler_holds_no_thread() {
 }
 
 #[tokio::test]
-async fn what_was_begun_goes_before_what_is_new() {
+async fn what_was_begun_takes_turns_with_what_is_new() {
     within(async {
         let stage = one_thread();
         let order = Arc::new(Mutex::new(Vec::new()));
@@ -93,14 +93,22 @@ async fn what_was_begun_goes_before_what_is_new() {
         has_begun.await.unwrap();
         let gate = Arc::new(Barrier::new(2));
         let blocker = Arc::clone(&gate);
-        let blocking = stage.run(move || blocker.wait());
-        let new = stage.run(note("new"));
+        let (blocks, is_blocked) = oneshot::channel();
+        let blocking = stage.run(move || {
+            blocks.send(()).unwrap();
+            blocker.wait();
+        });
+        is_blocked.await.unwrap();
+        let new = ["new 1", "new 2", "new 3"].map(|name| stage.run(note(name)));
         wake.send(()).unwrap();
         gate.wait();
-        let (_, new, waiting) = tokio::join!(blocking, new, waiting);
-        new.unwrap();
-        waiting.unwrap();
-        assert_eq!(*order.lock().unwrap(), ["begun", "new"]);
+        blocking.await.unwrap();
+        waiting.await.unwrap();
+        for new in new {
+            new.await.unwrap();
+        }
+        let order = order.lock().unwrap();
+        assert_eq!(*order, ["new 1", "begun", "new 2", "new 3"]);
     })
     .await;
 }
