@@ -83,9 +83,8 @@ impl<T> BandQueue<T> {
         }
         match self.lighter(usage, now) {
             Some(Lighter::New) => Some((self.new.pop(usage)?, false)),
-            Some(Lighter::Begun) => self.pop_begun(),
             None if self.owed.is_zero() => self.pop_new_in_turn(usage),
-            None => self.pop_begun(),
+            None | Some(Lighter::Begun) => self.pop_begun(),
         }
     }
 
@@ -190,7 +189,7 @@ mod tests {
     };
 
     struct Queue {
-        queue: BandQueue<&'static str>,
+        band: BandQueue<&'static str>,
         usage: Usage,
         now: Instant,
     }
@@ -199,7 +198,7 @@ mod tests {
         fn new() -> Self {
             let now = Instant::now();
             Self {
-                queue: BandQueue::default(),
+                band: BandQueue::default(),
                 usage: Usage::new(now),
                 now,
             }
@@ -213,11 +212,11 @@ mod tests {
                 advance: Duration::ZERO,
                 is_begun,
             };
-            self.queue.push(entry, work, &self.usage, self.now);
+            self.band.push(entry, work, &self.usage, self.now);
         }
 
         fn pop(&mut self) -> Option<&'static str> {
-            let popped = self.queue.pop(&self.usage, self.now);
+            let popped = self.band.pop(&self.usage, self.now);
             popped.map(|(turn, _)| turn.work)
         }
     }
@@ -233,13 +232,13 @@ mod tests {
         }
         assert_eq!(queue.pop(), Some("new 1"));
         assert_eq!(queue.pop(), Some("begun 1"));
-        queue.queue.begun_used(2 * MS);
+        queue.band.begun_used(2 * MS);
         assert_eq!(queue.pop(), Some("begun 2"));
-        queue.queue.begun_used(2 * MS);
+        queue.band.begun_used(2 * MS);
         assert_eq!(queue.pop(), Some("new 2"));
         // 1 ms was used beyond, and 2 are owed.
         assert_eq!(queue.pop(), Some("begun 3"));
-        queue.queue.begun_used(2 * MS);
+        queue.band.begun_used(2 * MS);
         assert_eq!(queue.pop(), Some("new 3"));
     }
 
@@ -250,7 +249,7 @@ mod tests {
         queue.push(FLOOD, 3 * MS, false, "new");
         queue.push(FLOOD, MS, true, "begun");
         assert_eq!(queue.pop(), Some("dropped"));
-        queue.queue.not_begun(3 * MS);
+        queue.band.not_begun(3 * MS);
         assert_eq!(queue.pop(), Some("new"));
     }
 
@@ -284,8 +283,8 @@ mod tests {
                 expected: 10 * MS,
                 begun_max,
             };
-            let Queue { queue, usage, now } = &queue;
-            queue.ahead(&newcomer, usage, Duration::MAX, *now)
+            let Queue { band, usage, now } = &queue;
+            band.ahead(&newcomer, usage, Duration::MAX, *now)
         };
         assert_eq!(ahead(FLOOD, 1_000 * MS), 10 * MS);
         assert_eq!(ahead(FLOOD, 400 * MS), 610 * MS);
