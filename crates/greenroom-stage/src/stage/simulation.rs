@@ -23,7 +23,7 @@ const SEEDS: u64 = 1_000;
 /// The seeds of `make simulation`: a minute with optimisation.
 const ALL_SEEDS: u64 = 10_000;
 const MS: Duration = Duration::from_millis(1);
-const QUEUE_WAIT_MAX: Duration = Duration::from_millis(500);
+pub(super) const QUEUE_WAIT_MAX: Duration = Duration::from_millis(500);
 /// The time before results count: all usages begin at zero, and the polite client's is the smaller
 /// one only when the others have used their part.
 const WARM_UP: Duration = Duration::from_secs(2);
@@ -279,7 +279,7 @@ fn submission(route: u32, client: u32) -> Submission {
     }
 }
 
-fn settings(threads: u32) -> Settings {
+pub(super) fn settings(threads: u32) -> Settings {
     let threads = threads as usize;
     Settings {
         name: "simulated".to_owned(),

@@ -6,17 +6,17 @@ use std::collections::BinaryHeap;
 use std::time::{Duration, Instant};
 
 use super::admit::{self, Queued, State};
-use super::builder::{Settings, StageSettings};
+use super::builder::Settings;
 use super::lanes::{Ended, Entry, Lanes, Spent};
 use super::priority::Priority;
-use super::scheduler::{Bounds, View};
+use super::scheduler::View;
+use super::simulation::{QUEUE_WAIT_MAX, settings};
 use super::submission::{RouteName, Submission};
 use super::ticket::Terms;
 use crate::client::Client;
 
 const MS: Duration = Duration::from_millis(1);
-const THREADS: usize = 2;
-const QUEUE_WAIT_MAX: Duration = Duration::from_millis(500);
+const THREADS: u32 = 2;
 /// The poll in which a run begins to wait.
 const FIRST: Duration = Duration::from_micros(30);
 /// The time that it computes after its waits, all together.
@@ -102,7 +102,7 @@ struct Simulation {
     start: Instant,
     now: Duration,
     lanes: Lanes<Job>,
-    is_working: [bool; THREADS],
+    is_working: [bool; THREADS as usize],
     events: Vec<Option<Event>>,
     due: BinaryHeap<Reverse<(Duration, usize)>>,
     seen: Seen,
@@ -115,11 +115,11 @@ impl Simulation {
             load,
             waits,
             stalled: Duration::ZERO,
-            settings: settings(),
+            settings: settings(THREADS),
             start,
             now: Duration::ZERO,
             lanes: Lanes::new(QUEUE_WAIT_MAX, start),
-            is_working: [false; THREADS],
+            is_working: [false; THREADS as usize],
             events: Vec::new(),
             due: BinaryHeap::new(),
             seen: Seen::default(),
@@ -296,23 +296,6 @@ fn submission(client: ClientNumber) -> Submission {
             ..RouteName::default()
         },
         stated: None,
-    }
-}
-
-fn settings() -> Settings {
-    Settings {
-        name: "simulated".to_owned(),
-        bounds: Bounds {
-            base: THREADS,
-            compute_max: THREADS,
-            threads_max: THREADS,
-        },
-        limits: StageSettings {
-            queue_wait_max: QUEUE_WAIT_MAX,
-            queue_bytes_max: usize::MAX,
-            idle_timeout: Duration::MAX,
-            ..StageSettings::default()
-        },
     }
 }
 
