@@ -4,6 +4,8 @@
 
 const STEP_MILLIS = 2000;
 const TIMEOUT_MILLIS = 10000;
+// On a term whose explanation is not to be shown: the reader's, and not of the page that is fetched.
+const DISMISSED = "data-dismissed";
 const parser = new DOMParser();
 const fresh = document.getElementById("fresh");
 const pause = document.getElementById("pause");
@@ -22,7 +24,7 @@ function adopt(old, next) {
     if (old.getAttribute(name) !== value) old.setAttribute(name, value);
   }
   for (const { name } of [...old.attributes]) {
-    if (!next.hasAttribute(name)) old.removeAttribute(name);
+    if (!next.hasAttribute(name) && name !== DISMISSED) old.removeAttribute(name);
   }
   adoptChildren(old, next);
 }
@@ -85,8 +87,8 @@ pause.addEventListener("click", () => {
 document.addEventListener("keydown", ({ key }) => {
   if (key !== "Escape") return;
   for (const term of document.querySelectorAll(".term:hover, .term:focus-within")) {
-    term.setAttribute("data-dismissed", "");
-    const back = () => term.removeAttribute("data-dismissed");
+    term.setAttribute(DISMISSED, "");
+    const back = () => term.removeAttribute(DISMISSED);
     term.addEventListener("mouseleave", back, { once: true });
     term.addEventListener("focusout", back, { once: true });
   }

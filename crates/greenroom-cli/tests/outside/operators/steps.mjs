@@ -82,7 +82,12 @@ export async function expectTermsByKeyboard(page, shots, what) {
   assert.equal(seen, terms, what);
   await page.keyboard.press("Escape");
   assert.equal((await helpOf(page)).isShown, false, "Escape");
+  // It stays away while the page goes on: the second response is fetched when the first is shown.
+  for (let shown = 0; shown < 2; shown += 1) await page.waitForResponse(isPage);
+  assert.equal((await helpOf(page)).isShown, false, "Escape, and a fresh page");
 }
+
+const isPage = (response) => new URL(response.url()).pathname === "/";
 
 const lineOf = (page) => page.evaluate(() => document.querySelector(".line").getAttribute("d"));
 
