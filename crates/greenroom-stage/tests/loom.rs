@@ -83,7 +83,7 @@ fn push_to(scheduler: &Scheduler<usize>, band: Band, work: usize) -> bool {
         band,
         flow: Flow::default(),
         expected: Duration::from_millis(1),
-        advance: Duration::ZERO,
+        advance: None,
         is_begun: false,
     };
     match scheduler.push(entry, work) {

@@ -144,25 +144,25 @@ impl<T> FairQueue<T> {
 
     /// Returns the flow whose turn it is, and the work that [`pop`](Self::pop) would take.
     pub fn peek(&mut self, usage: &Usage) -> Option<(Flow, &T)> {
-        self.follow_scale(usage);
-        let index = self.next_route(usage)?;
-        let queue = &self.routes[index];
-        let client = queue.clients.peek()?.0.client;
-        let (work, _) = queue.flows.get(&client)?.work.front()?;
-        let route = queue.route;
-        Some((Flow { route, client }, work))
+        let (flow, (work, _)) = self.front(usage)?;
+        Some((flow, work))
     }
 
     /// Returns the flow whose turn it is, and the time that the work is expected to use that
     /// [`pop`](Self::pop) would take.
     pub(crate) fn head(&mut self, usage: &Usage) -> Option<(Flow, Duration)> {
+        let (flow, (_, expected)) = self.front(usage)?;
+        Some((flow, *expected))
+    }
+
+    fn front(&mut self, usage: &Usage) -> Option<(Flow, &(T, Duration))> {
         self.follow_scale(usage);
         let index = self.next_route(usage)?;
         let queue = &self.routes[index];
         let client = queue.clients.peek()?.0.client;
-        let (_, expected) = queue.flows.get(&client)?.work.front()?;
+        let front = queue.flows.get(&client)?.work.front()?;
         let route = queue.route;
-        Some((Flow { route, client }, *expected))
+        Some((Flow { route, client }, front))
     }
 
     /// Moves a client forward after a refund of time that it had been charged in advance. A client

@@ -6,6 +6,8 @@ use std::time::Duration;
 use crossbeam_utils::CachePadded;
 use greenroom_quantiles::Quantiles;
 
+use crate::run_delay::nanos;
+
 /// Shards, each written by one thread without contention; more threads than that share them.
 const SHARDS: usize = 16;
 
@@ -34,7 +36,7 @@ impl PollTimes {
                 buckets: std::array::from_fn(|_| AtomicU64::new(0)),
             }))
         });
-        let nanos = nanos_of(poll_time);
+        let nanos = nanos(poll_time);
         shard.runs.fetch_add(1, Ordering::Relaxed);
         shard.nanos.fetch_add(nanos, Ordering::Relaxed);
         shard.buckets[bucket(nanos)].fetch_add(1, Ordering::Relaxed);
@@ -85,13 +87,6 @@ fn value_at(counts: &[u64; BUCKETS], rank: u64) -> u64 {
         }
     }
     0
-}
-
-/// Returns the nanoseconds of a time, up to some 584 years. In 64 bits: to divide 128 takes longer
-/// than all else that is recorded of a run.
-fn nanos_of(time: Duration) -> u64 {
-    let seconds = time.as_secs().saturating_mul(1_000_000_000);
-    seconds.saturating_add(time.subsec_nanos().into())
 }
 
 /// Returns the bucket of a time by its microseconds, rounded up; 0 to 3 have buckets of their own.

@@ -63,9 +63,11 @@ impl<T> BandQueue<T> {
         self.new.oldest(flow)
     }
 
-    pub(crate) fn push(&mut self, entry: Entry, work: T, usage: &Usage, now: Instant) {
+    pub(crate) fn push(&mut self, entry: Entry, work: T, usage: &Usage) {
         if entry.is_begun {
-            let advance = usage.of_run(entry.advance, now);
+            let advance = entry
+                .advance
+                .map_or(0.0, |advance| usage.of_run(advance.time, advance.at));
             self.begun
                 .push(entry.flow, entry.expected, advance, work, usage);
         } else {
@@ -209,10 +211,10 @@ mod tests {
                 band: Band::Normal,
                 flow,
                 expected,
-                advance: Duration::ZERO,
+                advance: None,
                 is_begun,
             };
-            self.band.push(entry, work, &self.usage, self.now);
+            self.band.push(entry, work, &self.usage);
         }
 
         fn pop(&mut self) -> Option<&'static str> {

@@ -57,10 +57,17 @@ pub(crate) struct Entry {
     pub(crate) flow: Flow,
     /// The time that it is yet expected to use.
     pub(crate) expected: Duration,
-    /// The time that its flow is charged with for it, and has not used yet.
-    pub(crate) advance: Duration,
+    /// The charge of its flow for it, if it was woken in its first poll.
+    pub(crate) advance: Option<Advance>,
     /// It was begun before, and woken.
     pub(crate) is_begun: bool,
+}
+
+/// Time that a flow is charged with for a run, and has not used by a moment.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Advance {
+    pub(crate) time: Duration,
+    pub(crate) at: Instant,
 }
 
 /// Work that asks to be admitted.
@@ -156,8 +163,8 @@ impl<T> Lanes<T> {
         &self.queues[band as usize]
     }
 
-    pub(crate) fn push(&mut self, entry: Entry, work: T, now: Instant) {
-        self.queues[entry.band as usize].push(entry, work, &self.usage, now);
+    pub(crate) fn push(&mut self, entry: Entry, work: T) {
+        self.queues[entry.band as usize].push(entry, work, &self.usage);
     }
 
     /// Takes the work whose turn it is, of the lengths for which a thread may be had. The time it

@@ -171,7 +171,7 @@ impl<T> Scheduler<T> {
         if state.is_closed && state.threads == 0 {
             return Pushed::Closed(work);
         }
-        state.lanes.push(entry, work, Instant::now());
+        state.lanes.push(entry, work);
         let is_called = state.call_if_wanted(self.bounds);
         let must_notify =
             !state.is_controller_notified && !state.is_awaited(entry.band.length(), self.bounds);

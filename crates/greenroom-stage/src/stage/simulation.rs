@@ -182,10 +182,10 @@ impl Simulation {
             band: submission.band(),
             flow: submission.flow(),
             expected: terms.expected,
-            advance: Duration::ZERO,
+            advance: None,
             is_begun: false,
         };
-        self.lanes.push(entry, job, self.start + self.now);
+        self.lanes.push(entry, job);
     }
 
     fn begin_runs(&mut self) {
@@ -266,7 +266,7 @@ fn askers(random: &mut fastrand::Rng, threads: u32) -> Vec<Asker> {
     askers
 }
 
-fn submission(route: u32, client: u32) -> Submission {
+pub(super) fn submission(route: u32, client: u32) -> Submission {
     Submission {
         priority: Priority::Normal,
         is_likely_short: false,

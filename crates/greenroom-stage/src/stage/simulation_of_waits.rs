@@ -8,15 +8,13 @@ use std::time::{Duration, Instant};
 use super::admit::{self, Queued, State};
 use super::builder::Settings;
 use super::lanes::{Ended, Entry, Lanes, Spent};
-use super::priority::Priority;
 use super::scheduler::View;
-use super::simulation::{QUEUE_WAIT_MAX, settings};
-use super::submission::{RouteName, Submission};
+use super::simulation::{QUEUE_WAIT_MAX, settings, submission};
 use super::ticket::Terms;
-use crate::client::Client;
 
 const MS: Duration = Duration::from_millis(1);
 const THREADS: u32 = 2;
+const ROUTE: u32 = 0;
 /// The poll in which a run begins to wait.
 const FIRST: Duration = Duration::from_micros(30);
 /// The time that it computes after its waits, all together.
@@ -42,7 +40,7 @@ enum Load {
 }
 
 /// 0 is the polite one.
-type ClientNumber = u64;
+type ClientNumber = u32;
 
 const POLITE: usize = 0;
 const CROWD: usize = 1;
@@ -130,7 +128,7 @@ impl Simulation {
         self.after(Duration::ZERO, Event::Asks(0));
         let crowd: Vec<_> = match self.load {
             Load::Closed(number) => vec![1; number as usize],
-            Load::ClosedOfMany(number) => (1..=number.into()).collect(),
+            Load::ClosedOfMany(number) => (1..=number).collect(),
             Load::Flood(_) | Load::FloodOfNew(_) => vec![1],
         };
         for client in crowd {
@@ -164,7 +162,7 @@ impl Simulation {
             Load::FloodOfNew(factor) => self.after(interval(factor), Event::Asks(client + 1)),
             Load::Closed(_) | Load::ClosedOfMany(_) => {}
         }
-        let submission = submission(client);
+        let submission = submission(ROUTE, client);
         let state = State {
             settings: &self.settings,
             held: COMPUTED / 2,
@@ -209,14 +207,13 @@ impl Simulation {
 
     fn push(&mut self, run: Run, is_begun: bool) {
         let entry = Entry {
-            band: submission(run.client).band(),
-            flow: submission(run.client).flow(),
+            band: submission(ROUTE, run.client).band(),
+            flow: submission(ROUTE, run.client).flow(),
             expected: run.terms.expected.saturating_sub(run.used),
-            advance: Duration::ZERO,
+            advance: None,
             is_begun,
         };
-        let now = self.start + self.now;
-        self.lanes.push(entry, Job(run, self.start), now);
+        self.lanes.push(entry, Job(run, self.start));
     }
 
     fn begin_runs(&mut self) {
@@ -284,19 +281,6 @@ fn is_counted(time: Duration) -> bool {
 /// Returns the time between two requests of a flood of so many times what can be done.
 fn interval(factor: f64) -> Duration {
     Duration::from_secs_f64(1.0 / CAPACITY / factor)
-}
-
-fn submission(client: ClientNumber) -> Submission {
-    Submission {
-        priority: Priority::Normal,
-        is_likely_short: false,
-        client: Client::numbered(client),
-        route: RouteName {
-            key: 1,
-            ..RouteName::default()
-        },
-        stated: None,
-    }
 }
 
 /// With begun work always first they all wait at one time and all compute at another, and half as

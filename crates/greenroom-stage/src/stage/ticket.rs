@@ -1,9 +1,10 @@
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use super::lanes::{Band, Ended, Entry};
+use super::lanes::{Advance, Band, Ended, Entry};
 use super::submission::Submission;
 use crate::fair::Flow;
+use crate::run_delay::nanos;
 
 const QUEUED: u8 = 0;
 const BEGUN: u8 = 1;
@@ -62,17 +63,17 @@ impl Ticket {
     /// Returns the entry with which its work enters the lanes.
     pub(crate) fn entry(&self) -> Entry {
         let wanted = Duration::from_nanos(self.wanted.load(Ordering::Relaxed));
-        let is_charged = self.is_charged.load(Ordering::Relaxed);
+        let is_begun = self.has_begun();
+        let is_charged = is_begun && self.is_charged.load(Ordering::Relaxed);
         Entry {
             band: self.band(),
             flow: self.flow(),
             expected: self.terms.expected.saturating_sub(wanted),
-            advance: if is_charged {
-                self.terms.expected
-            } else {
-                Duration::ZERO
-            },
-            is_begun: self.has_begun(),
+            advance: is_charged.then(|| Advance {
+                time: self.terms.expected,
+                at: Instant::now(),
+            }),
+            is_begun,
         }
     }
 
@@ -83,8 +84,7 @@ impl Ticket {
 
     /// Notes for how long it has wanted a processor in all its polls so far.
     pub(crate) fn note_wanted(&self, wanted: Duration) {
-        let nanos = u64::try_from(wanted.as_nanos()).unwrap_or(u64::MAX);
-        self.wanted.store(nanos, Ordering::Relaxed);
+        self.wanted.store(nanos(wanted), Ordering::Relaxed);
     }
 
     /// Returns the result of its run, which wanted a processor for `wanted`.
