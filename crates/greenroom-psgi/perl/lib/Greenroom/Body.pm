@@ -77,6 +77,7 @@ sub _is_plain_file {
     return if blessed $body && $body->can('getline') != IO::Handle->can('getline');
     my $number = fileno $body;
     return if !defined $number || $number < 0 || !-f $body;
+    return if !(stat _)[12];    # as files of /proc and /sys are, whose sizes are not true
     return !grep { !/\A(?:unix|perlio|stdio)\z/ } PerlIO::get_layers($body);
 }
 
