@@ -22,6 +22,21 @@ my %response = (
     write => sub { sub { my $w = $_[0]->([ 200, [] ]); $w->write('w' x 100_000), push @log, $_ for 1 .. 10; $w->close } },
     guarded => sub { sub { my $w = $_[0]->([ 200, [] ]); eval { $w->write('w' x 100_000) for 1 .. 10; 1 } or push @log, "died: $@"; } },
     endless => sub { [ 200, [], Endless->new ] },
+    ticks   => sub {
+        sub {
+            my $w = $_[0]->([ 200, [] ]);
+            my $ticks = 0;
+            eval { $w->write('t'), select undef, undef, undef, 0.01 while $ticks++ < 3_000; 1 };
+            push @log, $ticks < 3_000 ? 'told' : 'not told';
+        };
+    },
+    next    => sub { no warnings 'exiting'; next },
+    last    => sub { no warnings 'exiting'; last },
+    dying_child => sub { my $pid = fork // die; die "no such program\n" if !$pid; waitpid $pid, 0; [ 200, [], [ $? >> 8 ] ] },
+    delayed_child => sub { sub { my $pid = fork // die; die "no such program\n" if !$pid; waitpid $pid, 0; $_[0]->([ 200, [], [ $? >> 8 ] ]) } },
+    child   => sub { my $pid = fork // die; waitpid $pid, 0 if $pid; push @log, 'went on'; [ 200, [], [ $? >> 8 ] ] },
+    proc    => sub { open my $file, '<', '/proc/self/status' or die; [ 200, [], $file ] },
+    hints   => sub { my $env = shift; sub { $env->{'psgix.informational'}->(103, []); $_[0]->([ 200, [], [ 'hinted' ] ]) } },
     polled  => sub { sub { my $w = $_[0]->([ 200, [] ]); $w->poll_cb(sub { $_[0]->write('p' x 100_000) }) } },
 );
 sub { my $env = shift; my ($name) = $env->{PATH_INFO} =~ m{/(.*)}; $response{$name}->($env) };
@@ -102,6 +117,40 @@ for my $case ([ write => '1 2', undef ], [ guarded => "died: the client has left
     log_is($log, "$name: sees it");
 }
 unlike $front->log_text, qr/\S/, 'and nothing of it is logged';
+
+# One that has left a stream which is not behind.
+for my $method (qw(GET HEAD)) {
+    my $id = $worker->ask('/ticks', REQUEST_METHOD => $method);
+    is $worker->reply->{type}, 'h';
+    $worker->give_up($id);
+    my $reply;
+    do { $reply = $worker->reply } while $reply->{type} eq 'd';
+    is_deeply [ @$reply{qw(type id)} ], [ 'e', $id ], "$method: ends when the client has left";
+    log_is('told', "$method: the next write says it");
+}
+
+# Files whose sizes are not true are read.
+like $worker->stream('/proc')->{body}, qr/^State:/m, 'a file of /proc';
+
+# A delayed response has hints, too.
+{
+    $worker->ask('/hints');
+    is_deeply [ map { $worker->reply->{type} } 1 .. 2 ], [qw(i r)], 'a hint before a delayed response';
+}
+
+# What leaves the application by the wrong door.
+for my $name (qw(next last)) {
+    is $worker->get("/$name")->{status}, 500, "$name outside of a loop";
+    ok $front->logged(qr{GET /$name: the application was left by a `next` or `last`}), 'it is logged';
+}
+for my $name (qw(dying_child delayed_child)) {
+    my $go = join '', map { ($worker->request_frame($_))[1] } "/$name", '/name?behind';
+    $worker->link->send_raw($go);
+    is_deeply [ map { $worker->reply->{body} } 1 .. 2 ], [ 255, 'behind' ], "$name ends";
+    log_is('behind', 'and does not do what waits behind its request');
+}
+is $worker->get('/child')->{body}, 0, 'a child that returns has ended';
+log_is('went on');
 
 # A link that ends takes its requests along.
 {

@@ -92,6 +92,7 @@ sub begin {
 
 sub write {
     my ($self, $bytes) = @_;
+    $self->_look if $self->{waits};
     return $self->_left if $self->{left};
     die "write after close\n" if $self->{ended} || $self->{closing};
     utf8::downgrade($bytes, 1) or die "Wide character in write: encode what is written\n";
@@ -102,6 +103,13 @@ sub write {
     return $self->_left if $self->{left};
     return $self->_too_far if length $self->{unsent} > WRITER_BUFFER_MAX;
     return 1;
+}
+
+# A worker that blocks hears only here that the client has left; no loop would tell it.
+sub _look {
+    my ($self) = @_;
+    $self->{link}->receive or $self->{left} = 1;
+    return;
 }
 
 sub _left {
@@ -249,7 +257,8 @@ sub given_up {
         $self->attempt($poll);
         delete $self->{poll};
     }
-    return $self->_end_stream if !$self->{ended} && ($self->{closing} || $self->{source}) && !$self->{waits};
+    # An application that goes on to write is told by what `write` returns; not all look.
+    return $self->_end_stream if !$self->{ended} && defined $self->{room} && !$self->{waits};
     delete $self->{link}{held}{ $self->{id} };
     return;
 }
@@ -257,8 +266,10 @@ sub given_up {
 # Runs the application's code; an exception ends its request and nothing else.
 sub attempt {
     my ($self, $code, @arguments) = @_;
-    return 1 if eval { $code->(@arguments); 1 };
-    my $error = $@;
+    my $returned = eval { $code->(@arguments); 1 };
+    my $error    = $@;
+    $self->{link}{worker}->end_child($returned ? undef : $error);
+    return 1 if $returned;
     return $self->_end_stream if $self->{left} && !$self->{ended};
     $self->fail($error);
     return;

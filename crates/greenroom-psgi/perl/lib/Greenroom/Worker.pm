@@ -18,6 +18,7 @@ use constant {
     SLOW_REMEMBERED     => 1_000,
     FIRST_FRAME_SECONDS => 5,
     ERROR_BYTES_MAX     => 8_192,
+    LEFT_BY_NEXT        => 'the application was left by a `next` or `last` outside of its loops',
 };
 
 my %STATUS = map { $_ => 1 } 100 .. 999;
@@ -223,24 +224,29 @@ sub _serve {
             $env{'psgix.informational'} = $self->{blocking} ? $link->{inform_current} : $link->informer($id);
         }
         my ($response, $headers, $body);
-        my $returned = eval {
-            Greenroom::Input::add($self, \%env, $kind, $rest) if $rest ne '';
-            $response = $app->(\%env);
-            if ($plain && ref $response eq 'ARRAY' && @$response == 3 && $STATUS{ $response->[0] }
-                && ref($headers = $response->[1]) eq 'ARRAY' && @$headers % 2 == 0
-                && ref($body = $response->[2]) eq 'ARRAY')
-            {
-                my $separators = @$headers && $#$headers;
-                $headers = join "\0", @$headers;
-                $body = $headers . (@$body == 1 ? $body->[0] : join '', @$body);
-                undef $body if length $body > WHOLE_BODY_MAX || !utf8::downgrade($body, 1)
-                    || ($headers =~ tr/\0//) != $separators;
-            }
-            else {
-                undef $body;
-            }
-            1;
-        };
+        my $returned;
+        {    # a loop, which a stray `next` or `last` of the application leaves instead of this one
+            $returned = eval {
+                Greenroom::Input::add($self, \%env, $kind, $rest) if $rest ne '';
+                $response = $app->(\%env);
+                if ($plain && ref $response eq 'ARRAY' && @$response == 3 && $STATUS{ $response->[0] }
+                    && ref($headers = $response->[1]) eq 'ARRAY' && @$headers % 2 == 0
+                    && ref($body = $response->[2]) eq 'ARRAY')
+                {
+                    my $separators = @$headers && $#$headers;
+                    $headers = join "\0", @$headers;
+                    $body = $headers . (@$body == 1 ? $body->[0] : join '', @$body);
+                    undef $body if length $body > WHOLE_BODY_MAX || !utf8::downgrade($body, 1)
+                        || ($headers =~ tr/\0//) != $separators;
+                }
+                else {
+                    undef $body;
+                }
+                1;
+            };
+        }
+        my $error = $returned ? undef : ref $@ || length $@ ? $@ : LEFT_BY_NEXT;
+        $self->end_child($error) if $$ != $self->{pid};
         undef $link->{current};
         my $now = Time::HiRes::time();
         if ($returned && defined $body) {
@@ -255,7 +261,7 @@ sub _serve {
             }
         }
         else {
-            $self->_settle($link, $id, \%env, $before, $plain, $kind, $returned ? $response : undef, $returned ? undef : $@);
+            $self->_settle($link, $id, \%env, $before, $plain, $kind, $returned ? $response : undef, $error);
             $now = Time::HiRes::time();
         }
         $self->{slow} = SLOW_REMEMBERED if $now - $before > SLICE_SECONDS;
@@ -276,7 +282,10 @@ sub _settle {
         name => _name($env),
     );
     if    (defined $error)        { $request->fail($error) }
-    elsif (ref $response eq 'CODE') { $request->attempt($response, $request->responder, _socket($env)) }
+    elsif (ref $response eq 'CODE') {
+        local $link->{current} = $self->{blocking} ? $id : undef;
+        $request->attempt($response, $request->responder, _socket($env));
+    }
     else                          { $request->attempt($request->responder, $response) }
     return if $request->{ended};
     if ($self->{blocking}) {
@@ -306,13 +315,25 @@ sub finish {
     if (ref $handlers eq 'ARRAY' && @$handlers) {
         $link->flush;
         for my $handler (@$handlers) {
-            eval { $handler->($env); 1 } or $self->log_error(_name($env), $@, 'a cleanup handler: ');
+            my $ended = eval { $handler->($env); 1 };
+            $self->end_child($ended ? undef : $@);
+            $self->log_error(_name($env), $@, 'a cleanup handler: ') if !$ended;
         }
     }
     return if !$env->{'psgix.harakiri.commit'} || $self->{harakiri}++;
     $link->flush;
     write_all($self->{control}, frame('H', '')) if $self->{control};
     return;
+}
+
+# Ends a child that the application has forked and that has left the application's code: it must not
+# go on as a second worker on its parent's connections.
+sub end_child {
+    my ($self, $error) = @_;
+    return if $$ == $self->{pid};
+    $self->log_error(undef, $error, "a child of worker $self->{pid}: ") if defined $error;
+    require POSIX;
+    POSIX::_exit(defined $error ? 255 : 0);
 }
 
 # Sends an error of the application, for the front's log. A child that the application has forked
