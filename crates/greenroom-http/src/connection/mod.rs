@@ -29,6 +29,8 @@ pub struct Connection {
     response_state: ResponseState,
     searched: Searched,
     keep_alive: bool,
+    /// The client asked for the end of the connection behind the request.
+    is_last: bool,
     http_10: bool,
     head_method: bool,
     accepts_trailers: bool,
@@ -89,6 +91,7 @@ impl Connection {
             response_state: ResponseState::Finished,
             searched: Searched::default(),
             keep_alive: true,
+            is_last: false,
             http_10: false,
             head_method: false,
             accepts_trailers: false,
@@ -195,6 +198,7 @@ impl Connection {
         self.searched = Searched::default();
         // Stays false if `close_after_response` was called while the head was still arriving.
         self.keep_alive &= head.keep_alive;
+        self.is_last = !head.keep_alive;
         self.http_10 = head.request.version() == http::Version::HTTP_10;
         self.head_method = *head.request.method() == Method::HEAD;
         self.accepts_trailers = head.accepts_trailers;
@@ -239,6 +243,13 @@ impl Connection {
     #[must_use]
     pub fn keeps_alive(&self) -> bool {
         self.keep_alive
+    }
+
+    /// Returns `true` if the client asked for the end of the connection behind the last request, and
+    /// so sends no other.
+    #[must_use]
+    pub fn is_last_of_client(&self) -> bool {
+        self.is_last
     }
 
     /// Makes the response under way the last: its head, if not yet sent, says `Connection: close`.

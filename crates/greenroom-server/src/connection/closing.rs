@@ -34,6 +34,8 @@ pub(super) enum Closing {
     /// Closes once all is sent and the client has had time to read it. A socket that is closed with
     /// unread input is reset, and the reset may overtake the last response (RFC 9112, 9.6).
     Linger,
+    /// The same, and all is sent.
+    Lingering,
 }
 
 /// The reason, other than a drain, for ending a connection as soon as no request is under way.
@@ -78,6 +80,10 @@ impl<A: App> Connection<A> {
                 Turn::Again | Turn::Wait(_) => None,
             },
             Wait::Handler => None,
+            Wait::Watch => {
+                self.waiting.restart(self.home.now());
+                None
+            }
             Wait::HalfClosed => match self.end_of_input() {
                 Turn::End(outcome) => Some(outcome),
                 Turn::Again | Turn::Wait(_) => None,
@@ -110,8 +116,11 @@ impl<A: App> Connection<A> {
     /// Decides whether a client that has just ended its side is gone. One that only has no more to
     /// send says so behind its request; one that does so later has most likely left.
     pub(super) fn has_left(&self) -> bool {
-        let waits = self.waiting.wait == Wait::Handler;
-        let is_late = waits && self.home.age(self.waiting.since) > HALF_CLOSED;
+        let is_late = match self.waiting.wait {
+            Wait::Handler => self.home.age(self.waiting.since) > HALF_CLOSED,
+            Wait::Watch => true,
+            _ => false,
+        };
         self.socket.is_hung_up() || (is_late && !self.home.settings.half_close)
     }
 
@@ -256,19 +265,21 @@ impl<A: App> Connection<A> {
     }
 
     fn linger(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> Turn<A> {
-        if self.waiting.wait != Wait::Linger {
+        if self.closing != Closing::Lingering {
+            self.closing = Closing::Lingering;
             self.discarded = 0;
         }
         // What is pending of it goes on with the reading below.
         let _ended = self.socket.poll_shutdown(cx);
-        while self.discarded <= LINGER_BYTES_MAX {
-            scratch.consume(scratch.unread().len());
-            match self.socket.poll_read(scratch.room_for(READ_BYTES_MAX), cx) {
-                Poll::Pending => return Turn::Wait(Wait::Linger),
-                Poll::Ready(Ok(0) | Err(_)) => break,
-                Poll::Ready(Ok(bytes)) => self.discarded += bytes,
-            }
+        scratch.consume(scratch.unread().len());
+        match self.socket.poll_read(scratch.room_for(READ_BYTES_MAX), cx) {
+            Poll::Pending => return Turn::Wait(Wait::Linger),
+            Poll::Ready(Ok(0) | Err(_)) => return Turn::End(Outcome::Closed),
+            Poll::Ready(Ok(bytes)) => self.discarded += bytes,
         }
-        Turn::End(Outcome::Closed)
+        if self.discarded > LINGER_BYTES_MAX {
+            return Turn::End(Outcome::Closed);
+        }
+        Turn::Again
     }
 }

@@ -17,11 +17,12 @@ mod waiting;
 
 use std::io;
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
-use std::pin::Pin;
 use tokio::time::{Instant, Sleep};
 
 pub(crate) use declining::{Declined, OUT_OF_MEMORY};
@@ -33,7 +34,7 @@ pub(crate) use taking::Taking;
 use crate::access;
 use crate::app::App;
 use crate::body::BodyError;
-use crate::event_loop::{Key, Loop, Permit};
+use crate::event_loop::{Key, Loop, Permit, Ticket};
 use crate::handover::Handed;
 use crate::listen::{Accepted, Security};
 use crate::proxies::Sender;
@@ -42,8 +43,13 @@ use closing::{Closing, Leaving};
 use outbox::{Outbox, Uncopied};
 use waiting::{Wait, Waiting};
 
-/// Turns that a connection may take before the others of its loop get theirs.
+/// Turns that a connection may take before the others of its loop get theirs: each may be a request
+/// that its client sent ahead.
 const TURNS_MAX: usize = 128;
+/// After so many turns the clock is read, and then after so many more.
+const TURNS_CLOCKED: usize = 4;
+/// The time for which a connection may take turns, and some turns more.
+const SLICE_MAX: Duration = Duration::from_micros(500);
 
 /// One client's connection, on its loop.
 pub(crate) struct Connection<A: App> {
@@ -72,6 +78,8 @@ pub(crate) struct Connection<A: App> {
     discarded: usize,
     /// Its requests are sent on to where there is TLS.
     is_redirected: bool,
+    /// There while it waits for its next slice of time, and in that.
+    ticket: Option<Ticket>,
     /// Since when there is a part of a head, if somebody wants to know.
     head_since: Option<Box<Instant>>,
     /// Its first request has its response.
@@ -131,6 +139,7 @@ impl<A: App> Connection<A> {
             closing: Closing::No,
             key: None,
             discarded: 0,
+            ticket: None,
             head_since: None,
             responded: false,
             ended: false,
@@ -177,17 +186,49 @@ impl<A: App> Connection<A> {
                 return Poll::Ready(outcome);
             }
         }
-        for _ in 0..TURNS_MAX {
-            match self.turn(cx, scratch) {
-                Turn::Again => {}
-                Turn::Wait(wait) => return self.wait(wait, cx, scratch),
-                Turn::End(outcome) => return Poll::Ready(outcome),
+        // It is not the client that is waited for, so no deadline runs.
+        if self.ticket.is_some() && !self.home.bulk.is_turn(&mut self.ticket, cx) {
+            return self.wait(Wait::Handler, cx, scratch);
+        }
+        match self.take_turns(cx, scratch) {
+            Turn::Again => {
+                // The others of the loop go first, and what has come meanwhile.
+                self.home.bulk.spend_round(&mut self.ticket, cx);
+                self.wait(Wait::Handler, cx, scratch)
+            }
+            Turn::Wait(wait) => {
+                self.end_slice();
+                self.wait(wait, cx, scratch)
+            }
+            Turn::End(outcome) => {
+                self.end_slice();
+                Poll::Ready(outcome)
             }
         }
-        // The others of the loop go first. Nobody but itself would wake this one, and it is not the
-        // client that is waited for, so no deadline runs.
-        cx.waker().wake_by_ref();
-        self.wait(Wait::Handler, cx, scratch)
+    }
+
+    /// Takes turns until it must wait, or has had its time.
+    fn take_turns(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> Turn<A> {
+        let mut begun = None;
+        for turn in 1..=TURNS_MAX {
+            match self.turn(cx, scratch) {
+                Turn::Again => {}
+                end => return end,
+            }
+            if turn % TURNS_CLOCKED == 0 {
+                let now = Instant::now();
+                if now - *begun.get_or_insert(now) > SLICE_MAX {
+                    break;
+                }
+            }
+        }
+        Turn::Again
+    }
+
+    fn end_slice(&mut self) {
+        if self.ticket.is_some() {
+            self.home.bulk.give_up(&mut self.ticket);
+        }
     }
 
     fn turn(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> Turn<A> {
@@ -202,7 +243,7 @@ impl<A: App> Connection<A> {
             }
         }
         match (&self.exchange, self.closing) {
-            (_, Closing::Flush | Closing::Linger) => self.close(cx, scratch),
+            (_, Closing::Flush | Closing::Linger | Closing::Lingering) => self.close(cx, scratch),
             (Some(exchange), Closing::No) if exchange.is_responding() => self.respond(cx, scratch),
             (Some(_), Closing::No) => self.handle(cx, scratch),
             (None, Closing::No) => self.request(cx, scratch),

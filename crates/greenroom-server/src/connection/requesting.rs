@@ -29,10 +29,16 @@ enum Behind {
     End,
 }
 
+/// Returns `true` if no head has begun: an empty line, which some clients send behind a body, is
+/// none (RFC 9112, 2.2).
+fn is_blank(input: &[u8]) -> bool {
+    input.iter().all(|byte| matches!(byte, b'\r' | b'\n'))
+}
+
 impl<A: App> Connection<A> {
     /// Takes one step towards the next request.
     pub(super) fn request(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> Turn<A> {
-        if self.is_leaving() && self.http.is_idle() && scratch.unread().is_empty() {
+        if self.is_leaving() && self.http.is_idle() && is_blank(scratch.unread()) {
             return self.leave(cx, scratch);
         }
         if scratch.unread().is_empty() && self.http.is_idle() {
@@ -70,7 +76,7 @@ impl<A: App> Connection<A> {
             Event::NeedMore => {
                 scratch.consume(consumed);
                 let wait = self.wait_for_request(scratch);
-                if !scratch.unread().is_empty() && self.home.settings.telling.is_timed() {
+                if !is_blank(scratch.unread()) && self.home.settings.telling.is_timed() {
                     self.head_since
                         .get_or_insert_with(|| Box::new(Instant::now()));
                 }
@@ -102,7 +108,7 @@ impl<A: App> Connection<A> {
     fn wait_for_request(&self, scratch: &Scratch) -> Wait {
         if !self.http.is_idle() {
             Wait::Discard
-        } else if self.responded && scratch.unread().is_empty() {
+        } else if self.responded && is_blank(scratch.unread()) {
             Wait::Idle
         } else {
             Wait::Head

@@ -90,16 +90,22 @@ impl<A: App> Connection<A> {
     /// Looks whether the client has left. What it sends ahead, be it of a body that the application
     /// does not ask for yet, is kept, up to a limit.
     fn watch(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> Turn<A> {
+        // What is not read to its end wakes nobody: it is looked at again after a while.
+        let mut wait = Wait::Watch;
         while !self.ended && !scratch.is_full() {
             // Without memory for more, no more is read than tells whether the client has left.
             let is_short = self.home.memory.is_full();
             let bytes_max = if is_short { 1 } else { READ_BYTES_MAX };
             let is_long = self.is_body_long();
             if is_long && !self.is_turn(cx) {
+                wait = Wait::Handler;
                 break;
             }
             match self.socket.poll_read(scratch.room_for(bytes_max), cx) {
-                Poll::Pending => break,
+                Poll::Pending => {
+                    wait = Wait::Handler;
+                    break;
+                }
                 Poll::Ready(Ok(0)) => {
                     self.ended = true;
                     if self.has_left() {
@@ -118,10 +124,16 @@ impl<A: App> Connection<A> {
                 Poll::Ready(Err(error)) => return self.broken(&error),
             }
         }
+        if wait == Wait::Watch && !self.ended && self.socket.has_ended() {
+            self.ended = true;
+            if self.has_left() {
+                return self.end_of_input();
+            }
+        }
         if self.ended && !self.home.settings.half_close {
             return self.wait_half_closed(cx);
         }
-        Turn::Wait(Wait::Handler)
+        Turn::Wait(wait)
     }
 
     /// Sends the head of the response. Returns the body in place of its own if it is a rejection.
@@ -284,11 +296,12 @@ impl<A: App> Connection<A> {
         self.drop_exchange();
         self.responded = true;
         if !self.http.keeps_alive() {
-            // A client that did not ask for the end may have sent its next request ahead. It is not
-            // waited for where somebody needs its descriptor.
-            let lingers = self.is_leaving() && self.leaving != Leaving::Evicted;
+            // A client that did not ask for the end may have sent its next request ahead, which the
+            // system has and nobody has read. It is not waited for where somebody needs its
+            // descriptor.
+            let may_go_on = !self.http.is_last_of_client() && self.leaving != Leaving::Evicted;
             let is_over = self.http.is_received() && scratch.unread().is_empty();
-            self.closing = if is_over && !lingers {
+            self.closing = if is_over && !may_go_on {
                 Closing::Flush
             } else {
                 Closing::Linger

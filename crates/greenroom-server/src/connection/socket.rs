@@ -244,16 +244,27 @@ impl Socket {
     /// there. A TCP socket that was merely closed cannot be told from one whose client only ended
     /// its side.
     pub(crate) fn is_hung_up(&self) -> bool {
+        // The system reports `POLLHUP` and `POLLERR` without being asked for them (poll(2)).
+        self.has(PollFlags::empty())
+    }
+
+    /// Returns `true` if the client has ended its side, or is gone, whether or not what it sent
+    /// before was read.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.has(PollFlags::RDHUP)
+    }
+
+    fn has(&self, flags: PollFlags) -> bool {
         match self {
-            Self::Fresh(AcceptedSocket::Tcp(stream)) => is_hung_up(stream),
-            Self::Fresh(AcceptedSocket::Unix(stream)) => is_hung_up(stream),
-            Self::Tcp(stream) => is_hung_up(stream),
-            Self::Unix(stream) => is_hung_up(stream),
+            Self::Fresh(AcceptedSocket::Tcp(stream)) => has(stream, flags),
+            Self::Fresh(AcceptedSocket::Unix(stream)) => has(stream, flags),
+            Self::Tcp(stream) => has(stream, flags),
+            Self::Unix(stream) => has(stream, flags),
             // Only reading tells.
             Self::Any(_) | Self::Fresh(AcceptedSocket::Any(_)) => false,
             #[cfg(feature = "tls")]
             Self::Tls(stream) | Self::Fresh(AcceptedSocket::Tls(stream)) => {
-                stream.socket().is_hung_up()
+                stream.socket().has(flags)
             }
             Self::Gone => true,
         }
@@ -300,9 +311,8 @@ impl Socket {
     }
 }
 
-/// The system reports `POLLHUP` and `POLLERR` without being asked for them (poll(2)).
-fn is_hung_up(socket: impl AsFd) -> bool {
-    let mut asked = [PollFd::new(&socket, PollFlags::empty())];
+fn has(socket: impl AsFd, flags: PollFlags) -> bool {
+    let mut asked = [PollFd::new(&socket, flags)];
     poll(&mut asked, Some(&Timespec::default())).is_ok_and(|told| told > 0)
 }
 

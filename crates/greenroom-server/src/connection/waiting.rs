@@ -14,6 +14,9 @@ const LINGER: Duration = Duration::from_secs(2);
 /// has left no more is done.
 pub(super) const HALF_CLOSED: Duration = TICK;
 
+/// The time after which it is looked whether a client has left of which nothing can be read.
+const WATCHED_EVERY: Duration = Duration::from_secs(1);
+
 /// The kinds of waits of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wait {
@@ -29,6 +32,8 @@ pub(super) enum Wait {
     Discard,
     /// The application.
     Handler,
+    /// The application, and to look whether the client has left: nothing of it is read for now.
+    Watch,
     /// The application's response, for a client that ended its side and may have left.
     HalfClosed,
     /// The client, to take what is sent.
@@ -98,6 +103,7 @@ impl<A: App> Connection<A> {
         let time = match self.waiting.wait {
             Wait::Handler => return NEVER,
             Wait::HalfClosed => HALF_CLOSED,
+            Wait::Watch => WATCHED_EVERY,
             Wait::Head if self.waiting.deferred => limits.head_timeout.saturating_sub(DEFERRED),
             Wait::Head => limits.head_timeout,
             Wait::Idle => limits.keep_alive_timeout,

@@ -26,6 +26,8 @@ use crate::listen::{Accepted, Fault, Listener};
 
 /// Connections accepted before the others of the loop get a turn.
 const BATCH: usize = 64;
+/// The time after which a batch ends: the first requests of its connections are served at once.
+const BATCH_LASTS: Duration = Duration::from_millis(1);
 /// The same while the loop is behind, by half and by the whole of what is allowed. A connection
 /// that is not accepted waits in the system's queue and costs nothing, where one connection more
 /// makes all others wait longer. Some are accepted all the same, or nobody could ask how the server
@@ -103,7 +105,7 @@ pub(super) async fn accept<A: App>(
 /// Accepts what was waiting when the drain began: no more than the queue can have held, or clients
 /// that come back as fast as they are served would keep the server for ever.
 async fn accept_rest<A: App>(home: &Rc<Loop<A>>, listener: &Listener) {
-    for _ in 0..usize::from(home.settings.limits.backlog).div_ceil(BATCH) {
+    for _ in 0..home.settings.limits.backlog {
         if home.permits.balance.is_full() || *home.told.borrow() == Phase::Ending {
             return;
         }
@@ -155,12 +157,15 @@ fn accept_batch<A: App>(
     listener: &Listener,
     kept_max: usize,
 ) -> Result<(), Fault> {
-    let mut kept = 0;
+    let (mut kept, began) = (0, Instant::now());
     for _ in 0..BATCH {
         if kept == kept_max || home.permits.balance.is_full() {
             break;
         }
         kept += usize::from(place(home, listener.accept()?, listener.alone));
+        if began.elapsed() > BATCH_LASTS {
+            break;
+        }
     }
     Ok(())
 }

@@ -1,7 +1,9 @@
-//! Turns of the connections of a loop that move long bodies.
+//! Turns of the connections of a loop that have much to do: that move long bodies, or whose clients
+//! sent many requests ahead.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
+use std::num::NonZero;
 use std::task::{Context, Waker};
 
 use tokio::sync::Notify;
@@ -13,11 +15,12 @@ const ROUND_BYTES: u64 = 64 * 1_024;
 
 /// The place of a connection in the queue for its turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Ticket(u64);
+pub(crate) struct Ticket(NonZero<u64>);
 
 /// Limits the bytes of bodies that a loop moves in a round, between two looks for new events.
 ///
-/// A connection that would move more waits in a queue, which has at most one place for each
+/// A connection whose requests took its share of time has a round to itself. One that would move or
+/// serve more waits in a queue, which has at most one place for each
 /// connection of the loop, and is called in the order in which they came.
 #[derive(Debug)]
 pub(crate) struct Bulk {
@@ -47,8 +50,8 @@ impl Bulk {
     /// turn. Otherwise it has a ticket, and its task is woken when its turn has come.
     pub(crate) fn is_turn(&self, ticket: &mut Option<Ticket>, cx: &Context<'_>) -> bool {
         match ticket {
-            Some(Ticket(number)) if *number > self.called.get() => {
-                self.keep_waiting(*number, cx);
+            Some(Ticket(number)) if number.get() > self.called.get() => {
+                self.keep_waiting(number.get(), cx);
                 return false;
             }
             Some(_) => {}
@@ -56,7 +59,7 @@ impl Bulk {
             None => {
                 let mut waiting = self.waiting.borrow_mut();
                 waiting.push_back(cx.waker().clone());
-                *ticket = Some(Ticket(self.called.get() + waiting.len() as u64));
+                *ticket = NonZero::new(self.called.get() + waiting.len() as u64).map(Ticket);
                 self.wanted.notify_one();
                 return false;
             }
@@ -79,12 +82,23 @@ impl Bulk {
         if bytes == 0 {
             return;
         }
-        ticket.take_if(|Ticket(number)| *number <= self.called.get());
+        ticket.take_if(|Ticket(number)| number.get() <= self.called.get());
         let left = self.left.get().saturating_sub(bytes);
         self.left.set(left);
         if left > 0 {
             self.call_next();
         }
+    }
+
+    /// Counts what a connection did as a whole round, and has it wait for another one.
+    pub(crate) fn spend_round(&self, ticket: &mut Option<Ticket>, cx: &Context<'_>) {
+        self.spend(ROUND_BYTES, ticket);
+        self.is_turn(ticket, cx);
+    }
+
+    /// Ends the turn of a connection that has nothing left to do: the round goes on with the next.
+    pub(crate) fn give_up(&self, ticket: &mut Option<Ticket>) {
+        self.spend(1, ticket);
     }
 
     /// Begins the rounds, for ever.
@@ -180,6 +194,25 @@ mod tests {
         bulk.begin_round();
         assert_eq!(called(&bulk, &mut tickets), [true; 3]);
         assert!(bulk.is_turn(&mut None, &cx()), "nobody waits any more");
+    }
+
+    #[test]
+    fn who_serves_for_long_has_a_round_to_itself() {
+        let bulk = Bulk::default();
+        let mut tickets = [None; 2];
+        for ticket in &mut tickets {
+            assert!(bulk.is_turn(ticket, &cx()) || bulk.left.get() == 0);
+            bulk.spend_round(ticket, &cx());
+        }
+        assert_eq!(called(&bulk, &mut tickets), [false, false]);
+        bulk.begin_round();
+        assert_eq!(called(&bulk, &mut tickets), [true, false]);
+        bulk.spend_round(&mut tickets[0], &cx());
+        bulk.begin_round();
+        assert_eq!(called(&bulk, &mut tickets), [false, true]);
+        // One that is done leaves the rest of its round to the next.
+        bulk.give_up(&mut tickets[1]);
+        assert_eq!(called(&bulk, &mut tickets), [true, false]);
     }
 
     #[test]

@@ -46,6 +46,8 @@ pub(super) enum Broken {
     Exhausted,
     #[error("there is room for fewer than {0} bytes")]
     TooLittleRoom(usize),
+    #[error("too many records without content")]
+    Empty,
     #[error("rustls came to a state that it should not come to")]
     Unexpected,
 }

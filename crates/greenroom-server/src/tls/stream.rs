@@ -17,6 +17,11 @@ const HANDSHAKE_BYTES_MAX: usize = 32 * 1_024;
 const ONE_BY_ONE: u8 = 16;
 /// Most bytes that go before content in one go; rustls never has as many to send.
 const CONTROL_BYTES_MAX: usize = 8 * 1_024;
+/// Bytes of records without content, one behind the other, for which a client is given up: each
+/// costs as much to decrypt as one with content, and takes nobody's turn.
+const EMPTY_BYTES_MAX: usize = 4 * 1_024;
+/// Records that are decrypted before the reader has what there is of their content.
+const RECORDS_MAX: usize = 128;
 
 /// A client's socket with TLS on it.
 ///
@@ -31,6 +36,8 @@ pub(crate) struct TlsStream {
     /// Bytes of the input, while the handshake lasts, that are records which the session has seen:
     /// it keeps them there until their message is whole, and changes them.
     seen: usize,
+    /// Bytes of records that came without content since the last that had some.
+    empty: usize,
     /// Content that was read and not taken, and how much of it was taken since.
     content: Vec<u8>,
     content_taken: usize,
@@ -58,6 +65,7 @@ impl TlsStream {
             session: Session::new(tls.config())?,
             input,
             seen: 0,
+            empty: 0,
             content: Vec::new(),
             content_taken: 0,
             unsent: Vec::new(),
@@ -287,7 +295,9 @@ impl TlsStream {
     /// how many bytes of content there are. What does not fit of a record is kept.
     fn decrypt(&mut self, input: &mut [u8], room: &mut [u8]) -> (usize, Result<usize, Broken>) {
         let (mut used, mut filled) = (0, 0);
+        let (mut taken, mut records) = (self.content.len(), 0);
         loop {
+            records += 1;
             let content = &mut self.content;
             let mut take = |more: &[u8]| {
                 let fitting = more.len().min(room.len() - filled);
@@ -298,7 +308,19 @@ impl TlsStream {
             let unsent = &mut self.unsent;
             let (more, step) = self.session.step(&mut input[used..], &mut take, unsent);
             used += more;
+            let taken_before = std::mem::replace(&mut taken, filled + self.content.len());
+            self.empty = if taken > taken_before {
+                0
+            } else {
+                self.empty + more
+            };
+            if self.empty > EMPTY_BYTES_MAX {
+                return (used, Err(Broken::Empty));
+            }
             match step {
+                Ok(Step::Again) if filled > 0 && records >= RECORDS_MAX => {
+                    return (used, Ok(filled));
+                }
                 Ok(Step::Again) if filled == 0 || fits(&input[used..], room.len() - filled) => {}
                 Ok(Step::Again | Step::Open | Step::Handshaking) => return (used, Ok(filled)),
                 Ok(Step::Ended) => {

@@ -78,6 +78,40 @@ async fn so_is_that_of_a_client_with_requests_waiting_behind_it() {
     .await;
 }
 
+/// More than the server reads ahead: it does not come to the end of them.
+#[tokio::test(start_paused = true)]
+async fn so_is_that_of_a_client_with_thousands_of_requests_behind_it() {
+    local(async {
+        let (server, mut told) = waiting();
+        let mut client = server.connect().await;
+        client.send(get("/").repeat(3_000)).await;
+        assert!(!soon(&mut told).await);
+        drop(client);
+        assert!(soon(&mut told).await);
+    })
+    .await;
+}
+
+/// A close of TCP, unlike that of a Unix socket, is the end of one side.
+#[tokio::test(start_paused = true)]
+async fn so_is_that_of_a_client_that_closes_tcp_with_thousands_of_requests_behind_it() {
+    local(async {
+        let (tell, mut told) = mpsc::unbounded_channel();
+        let server = Server::builder().loops(1.try_into().unwrap());
+        let bound = server.listen(ANY_PORT).bind().unwrap();
+        let address = tcp_address(&bound);
+        let serving = spawn_local(bound.serve_local(kept_for_ever(tell)));
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        let requests = get("/").repeat(3_000);
+        stream.write_all(requests.as_bytes()).await.unwrap();
+        assert!(!soon(&mut told).await);
+        stream.shutdown().await.unwrap();
+        assert!(soon(&mut told).await);
+        serving.abort();
+    })
+    .await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn so_is_that_of_a_client_whose_body_nobody_reads() {
     local(async {

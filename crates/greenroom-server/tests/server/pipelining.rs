@@ -10,7 +10,7 @@ use http_body_util::BodyExt;
 use tokio::time::{Instant, sleep};
 
 use crate::client::{get, post};
-use crate::rig::{Reply, Rig, app, assert_elapsed, local, text};
+use crate::rig::{Reply, Rig, app, assert_elapsed, local, text, within};
 
 /// Responds with the path and the body, after a second if the path says so.
 async fn named(request: Request<RequestBody>) -> Reply {
@@ -54,6 +54,55 @@ async fn a_thousand_requests_in_one_go_are_all_served() {
         for number in 0..1_000 {
             assert_eq!(client.response().await.text(), format!("/{number}"));
         }
+    })
+    .await;
+}
+
+/// Sends `count` requests ahead on one connection, then a short one on another, and returns how many
+/// were handled before the response to that.
+async fn handled_before_a_short_one(
+    count: usize,
+    handler: impl Fn() + Send + Sync + Clone + 'static,
+) -> usize {
+    let handled = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&handled);
+    let server = Rig::start(app(move |request: Request<RequestBody>| {
+        if request.uri().path() != "/short" {
+            counted.fetch_add(1, Ordering::Relaxed);
+            handler();
+        }
+        named(request)
+    }));
+    let mut short = server.connect().await;
+    assert_eq!(short.get("/short").await.text(), "/short");
+    let mut ahead = server.connect().await;
+    assert_eq!(ahead.get("/").await.text(), "/");
+    ahead.send(get("/").repeat(count)).await;
+    let before = handled.load(Ordering::Relaxed);
+    assert_eq!(short.get("/short").await.text(), "/short");
+    let meanwhile = handled.load(Ordering::Relaxed) - before;
+    for _ in 0..count {
+        assert_eq!(ahead.response().await.text(), "/");
+    }
+    meanwhile
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_sends_a_thousand_ahead_lets_others_go_between() {
+    local(async {
+        let handled = handled_before_a_short_one(1_000, || {}).await;
+        assert!(handled <= 500, "{handled}");
+    })
+    .await;
+}
+
+/// The number that is served at once is bounded by their time.
+#[tokio::test]
+async fn so_does_one_whose_requests_take_their_time() {
+    within(async {
+        let handler = || std::thread::sleep(Duration::from_millis(1));
+        let handled = handled_before_a_short_one(200, handler).await;
+        assert!(handled <= 40, "{handled}");
     })
     .await;
 }

@@ -6,7 +6,7 @@ use greenroom_server::Limits;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep};
 
-use crate::client::get;
+use crate::client::{get, post};
 use crate::rig::{Dropped, Rig, app, assert_elapsed, endless, local, streamed, text};
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -98,6 +98,24 @@ async fn an_idle_connection_is_closed_after_75_s_without_a_byte() {
         let since = Instant::now();
         assert!(client.is_closed().await);
         assert_elapsed(since, 75 * SECOND);
+    })
+    .await;
+}
+
+/// Some clients send an empty line behind a body (RFC 9112, 2.2), which is no request.
+#[tokio::test(start_paused = true)]
+async fn an_empty_line_behind_a_body_is_no_head_that_is_late() {
+    local(async {
+        let server = hello();
+        let mut client = server.connect().await;
+        client
+            .send(post("/", "Content-Length: 4\r\n") + "body\r\n")
+            .await;
+        assert_eq!(client.response().await.status, 200);
+        sleep(20 * SECOND).await;
+        assert_eq!(client.get("/").await.status, 200);
+        client.send("\r\n").await;
+        assert!(client.is_closed().await, "without a response");
     })
     .await;
 }

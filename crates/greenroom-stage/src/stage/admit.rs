@@ -114,7 +114,8 @@ fn has_room<T>(
     } else {
         0
     };
-    waiting < submission.priority.queue_max(settings.limits.queue_max) + reserve
+    let queue_max = submission.priority.queue_max(settings.limits.queue_max);
+    waiting < queue_max.saturating_add(reserve)
         && state.held_bytes.saturating_add(bytes) <= settings.limits.queue_bytes_max
 }
 

@@ -52,7 +52,9 @@ impl Priority {
     pub fn queue_max(self, queue_max: usize) -> usize {
         match self {
             Self::Bulk | Self::Normal => queue_max,
-            Self::Critical => queue_max + (queue_max / CRITICAL_RESERVE_DIVISOR).max(1),
+            Self::Critical => {
+                queue_max.saturating_add((queue_max / CRITICAL_RESERVE_DIVISOR).max(1))
+            }
         }
     }
 
@@ -78,5 +80,6 @@ mod tests {
         assert_eq!(wait_max(Priority::Critical), None);
         assert_eq!(Priority::Critical.queue_max(4_096), 4_608);
         assert_eq!(Priority::Critical.queue_max(1), 2);
+        assert_eq!(Priority::Critical.queue_max(usize::MAX), usize::MAX);
     }
 }
