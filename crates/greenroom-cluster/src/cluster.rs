@@ -216,11 +216,11 @@ impl Cluster {
         let core = self.core();
         core.is_draining.store(true, Ordering::Relaxed);
         let Some(nats) = core.nats() else { return };
-        let deadline = Instant::now() + within;
-        let left = || deadline.saturating_duration_since(Instant::now());
+        let begin = Instant::now();
+        let left = || within.saturating_sub(begin.elapsed());
         let _ = timeout(left(), core.announced()).await;
         sleep(GOODBYE.min(left())).await;
-        core.membership.remove(&nats.stores.nodes).await;
+        let _ = timeout(left(), core.membership.remove(&nats.stores.nodes)).await;
         let _ = timeout(left(), nats.client.flush()).await;
     }
 

@@ -2,7 +2,7 @@
 
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use async_nats::Subject;
@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 
-use crate::deliver::{self, Delivery};
+use crate::deliver::{self, Delivery, LocalDurable};
 use crate::directory::Directory;
 use crate::entity::Entities;
 use crate::failure::{failed, no_such, rejected};
@@ -39,8 +39,7 @@ pub(crate) struct Core {
     pub(crate) is_draining: AtomicBool,
     /// The durable messages of all nodes, as this one last heard.
     pub(crate) durable: Mutex<Option<DurableStatus>>,
-    /// Durable messages that wait or are under way in a process alone.
-    pub(crate) local_durable: AtomicU64,
+    pub(crate) local_durable: LocalDurable,
     pub(crate) entities: Entities,
     /// `None` within a process alone.
     pub(crate) nats: Option<Nats>,
@@ -60,7 +59,7 @@ impl Core {
             announced: watch::Sender::new(0),
             is_draining: AtomicBool::new(false),
             durable: Mutex::default(),
-            local_durable: AtomicU64::new(0),
+            local_durable: LocalDurable::default(),
             entities: Entities::new(),
             limits,
             nats,

@@ -46,7 +46,7 @@ pub use entity::{
     StateError, Storage, StorageError, StorageFuture, Stored,
 };
 pub use group::{Publication, PublishSettings};
-pub use names::{ENTITY_ID_BYTES_MAX, EntityId, NAME_BYTES_MAX, NameError};
+pub use names::{ENTITY_ID_BYTES_MAX, EntityId, MESSAGE_ID_BYTES_MAX, NAME_BYTES_MAX, NameError};
 pub use nats::ConnectError;
 pub use node::{MemberChange, MemberEvent, NodeId};
 pub use remote::{Handlers, Remote, RemoteActor, RemoteCall, RemoteError, RemoteMessage};

@@ -9,6 +9,8 @@ use thiserror::Error;
 pub const NAME_BYTES_MAX: usize = 64;
 /// The longest id of an entity, in bytes.
 pub const ENTITY_ID_BYTES_MAX: usize = 256;
+/// The longest id of a durable message, in bytes.
+pub const MESSAGE_ID_BYTES_MAX: usize = 128;
 
 /// A name that cannot be used.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
@@ -38,6 +40,47 @@ pub(crate) fn check_token(what: &'static str, name: &str) -> Result<(), NameErro
 pub(crate) fn check_kind(name: &str) -> Result<(), NameError> {
     let is_valid = name.split('.').all(is_token);
     check("the kind of actor", name, is_valid, TOKENS)
+}
+
+/// Checks the id of a durable message: any text that is not empty, and not too long.
+pub(crate) fn check_message_id(id: &str) -> Result<(), NameError> {
+    if (1..=MESSAGE_ID_BYTES_MAX).contains(&id.len()) {
+        return Ok(());
+    }
+    Err(NameError {
+        what: "the id of a message",
+        name: id.chars().take(NAME_BYTES_MAX).collect(),
+        allowed: "1 to 128 bytes are allowed",
+    })
+}
+
+/// Returns a text as it stands in keys and headers: itself, if it has only plain characters, or
+/// else `=` and its bytes as hexadecimal digits.
+pub(crate) fn encoded(text: &str) -> String {
+    if text.bytes().all(is_plain) {
+        return text.to_owned();
+    }
+    let mut encoded = String::with_capacity(1 + 2 * text.len());
+    encoded.push('=');
+    for byte in text.bytes() {
+        use fmt::Write as _;
+        let _ = write!(encoded, "{byte:02x}");
+    }
+    encoded
+}
+
+/// Reads what [`encoded`] returned. `None` for anything else.
+pub(crate) fn decoded(text: &str) -> Option<String> {
+    let Some(digits) = text.strip_prefix('=') else {
+        return text.bytes().all(is_plain).then(|| text.to_owned());
+    };
+    let digits = digits.as_bytes().chunks(2).map(|pair| {
+        let pair = std::str::from_utf8(pair).ok()?;
+        u8::from_str_radix(pair, 16).ok()
+    });
+    let bytes = digits.collect::<Option<Vec<u8>>>()?;
+    let decoded = String::from_utf8(bytes).ok()?;
+    (encoded(&decoded) == text).then_some(decoded)
 }
 
 fn check(
@@ -93,33 +136,14 @@ impl EntityId {
         &self.0
     }
 
-    /// Returns the id as it stands in keys and headers: itself, if it has only plain characters,
-    /// or else `=` and its bytes as hexadecimal digits.
+    /// Returns the id as it stands in keys and headers.
     pub(crate) fn encoded(&self) -> String {
-        if self.0.bytes().all(is_plain) {
-            return self.0.to_string();
-        }
-        let mut encoded = String::with_capacity(1 + 2 * self.0.len());
-        encoded.push('=');
-        for byte in self.0.bytes() {
-            use fmt::Write as _;
-            let _ = write!(encoded, "{byte:02x}");
-        }
-        encoded
+        encoded(&self.0)
     }
 
     /// Reads what [`encoded`](Self::encoded) returned. `None` for anything else.
     pub(crate) fn decoded(text: &str) -> Option<Self> {
-        let Some(digits) = text.strip_prefix('=') else {
-            return Self::new(text).ok().filter(|id| id.encoded() == text);
-        };
-        let digits = digits.as_bytes().chunks(2).map(|pair| {
-            let pair = std::str::from_utf8(pair).ok()?;
-            u8::from_str_radix(pair, 16).ok()
-        });
-        let bytes = digits.collect::<Option<Vec<u8>>>()?;
-        let id = Self::new(String::from_utf8(bytes).ok()?).ok()?;
-        (id.encoded() == text).then_some(id)
+        Self::new(decoded(text)?).ok()
     }
 }
 
@@ -191,5 +215,15 @@ mod tests {
         }
         assert!(EntityId::new("").is_err());
         assert!(EntityId::new("x".repeat(257)).is_err());
+    }
+
+    #[test]
+    fn an_id_of_a_message_is_neither_empty_nor_long() {
+        assert!(check_message_id("a\nb").is_ok());
+        assert!(check_message_id(&"x".repeat(MESSAGE_ID_BYTES_MAX)).is_ok());
+        for bad in ["", &"x".repeat(MESSAGE_ID_BYTES_MAX + 1)] {
+            let error = check_message_id(bad).expect_err("it is no id").to_string();
+            assert!(error.ends_with("1 to 128 bytes are allowed"), "{error}");
+        }
     }
 }

@@ -10,6 +10,7 @@ use crate::names::{NameError, check_token};
 /// The least lease, and the least wait before a redelivery: below it a pause of a virtual machine
 /// would cost every lease.
 const WAIT_MIN: Duration = Duration::from_secs(1);
+const WAIT_MAX: Duration = Duration::from_hours(1);
 /// The most replicas of what the servers keep.
 const REPLICAS_MAX: usize = 5;
 
@@ -44,7 +45,7 @@ pub(crate) struct Limits {
     pub(crate) replicas: Option<usize>,
     pub(crate) durable_bytes_max: i64,
     pub(crate) durable_age_max: Duration,
-    pub(crate) deliveries_max: u32,
+    pub(crate) failures_max: u32,
     pub(crate) redeliver_after: Duration,
 }
 
@@ -133,7 +134,7 @@ impl ClusterSettings {
     }
 
     /// Sets the time after which a node that is not heard of has lost its entities. It says so
-    /// three times within it. Default 6 s, at least 1 s; all nodes of a cluster must have the same.
+    /// three times within it. Default 6 s, 1 s to 1 h; all nodes of a cluster must have the same.
     #[must_use]
     pub fn lease(mut self, lease: Duration) -> Self {
         self.limits.lease = lease;
@@ -181,16 +182,17 @@ impl ClusterSettings {
         self
     }
 
-    /// Sets the number of deliveries of a durable message that is not handled, after which it is a
-    /// dead letter. Default 20, with growing pauses of 1 s to 1 min.
+    /// Sets how often a durable message may fail at one node, until it is a dead letter there.
+    /// Default 20, with growing pauses of 1 s to 1 min. A node that is busy or drains, or an entity
+    /// that cannot be activated, is no failure of the message.
     #[must_use]
-    pub fn deliveries_max(mut self, deliveries: u32) -> Self {
-        self.limits.deliveries_max = deliveries;
+    pub fn failures_max(mut self, failures: u32) -> Self {
+        self.limits.failures_max = failures;
         self
     }
 
     /// Sets the time after which a durable message goes to another node, if nothing is heard of it;
-    /// a node that handles one says so three times within it. Default 30 s, at least 1 s. It is
+    /// a node that handles one says so three times within it. Default 30 s, 1 s to 1 h. It is
     /// how long messages wait that a node had when it died.
     #[must_use]
     pub fn redeliver_after(mut self, after: Duration) -> Self {
@@ -268,11 +270,13 @@ impl ClusterSettings {
             ("the lease", lease),
             ("the wait before a redelivery", redeliver_after),
         ];
-        if let Some((setting, wait)) = waits.into_iter().find(|(_, wait)| **wait < WAIT_MIN) {
+        let allowed = WAIT_MIN..=WAIT_MAX;
+        let wrong = |(_, wait): &(_, &Duration)| !allowed.contains(*wait);
+        if let Some((setting, wait)) = waits.into_iter().find(wrong) {
             return Err(SettingsError::Range {
                 setting,
                 value: format!("{wait:?}"),
-                allowed: "at least 1 s",
+                allowed: "1 s to 1 h",
             });
         }
         match replicas {
@@ -337,7 +341,7 @@ impl Default for Limits {
             replicas: None,
             durable_bytes_max: 256 << 20,
             durable_age_max: Duration::from_hours(7 * 24),
-            deliveries_max: 20,
+            failures_max: 20,
             redeliver_after: Duration::from_secs(30),
         }
     }

@@ -11,7 +11,7 @@ use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 
 use crate::entity::HostStatus;
-use crate::names::EntityId;
+use crate::names::{self, EntityId};
 
 /// A name that is this program's own, or that another node wrote.
 pub(crate) type Name = Cow<'static, str>;
@@ -71,6 +71,21 @@ pub(crate) enum Rejection {
     Moved { node: String },
     /// The entity could not be activated, or lost its lease.
     NotActive { error: String },
+}
+
+impl Request {
+    /// Returns the identity of a durable message in the cluster, as one line: that of another
+    /// receiver, another message or another id is another one.
+    pub(crate) fn identity(&self) -> String {
+        let (message, actor) = (&self.message, &self.actor);
+        let id = names::encoded(self.id.as_deref().unwrap_or_default());
+        match &self.target {
+            Target::Group(group) => format!("group.{group}.{message}.{actor}/{id}"),
+            Target::Entity(entity) => {
+                format!("entity.{message}.{actor}/{}/{id}", entity.encoded())
+            }
+        }
+    }
 }
 
 impl Response {

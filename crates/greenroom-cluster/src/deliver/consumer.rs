@@ -1,21 +1,29 @@
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use async_nats::jetstream::consumer::{AckPolicy, pull};
+use async_nats::jetstream::consumer::{AckPolicy, PullConsumer, pull};
 use async_nats::jetstream::{AckKind, Message};
 use backon::{BackoffBuilder, ExponentialBuilder};
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, StreamExt};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::{interval, sleep};
 
+use super::flight::Flight;
 use crate::core::Core;
+use crate::remote::TIMEOUT_MAX;
 use crate::wire::{Rejection, Request, Response};
 
 /// A message that is being handled says so this often within the wait before a redelivery.
 const SIGNS_OF_LIFE: u32 = 3;
-/// The longest time that one delivery is handled; then it counts as failed.
+/// The longest time in which a consumer's messages do not get on: then they are given up, to come
+/// again, perhaps elsewhere. A message that is alone must be handled within it.
 pub(super) const HANDLED_WITHIN: Duration = Duration::from_mins(2);
+/// The most messages that are fetched at once.
+const FETCHED_MAX: usize = 256;
+/// The servers forget a fetch for which there are no messages after this time, and then there is
+/// another one: so long nothing may come where a fetch was lost.
+const FETCH_LASTS: Duration = Duration::from_secs(5);
 /// The pauses before a message that was not handled is delivered again.
 pub(super) const PAUSE_MIN: Duration = Duration::from_secs(1);
 pub(super) const PAUSE_MAX: Duration = Duration::from_mins(1);
@@ -28,9 +36,19 @@ pub(crate) struct Consumer {
     /// Its name, the same at all nodes.
     pub(crate) name: String,
     pub(crate) in_flight_max: usize,
+    pub(crate) give_up: GiveUp,
     pub(crate) handle: Handle,
     /// `true` when no more is to be taken.
     pub(crate) stop: watch::Receiver<bool>,
+}
+
+/// The moment when a message is given up, to come again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum GiveUp {
+    /// After [`HANDLED_WITHIN`], each by itself.
+    Each,
+    /// When none was handled for [`HANDLED_WITHIN`]: they wait for one another.
+    All,
 }
 
 /// Handles one message, at this node or another.
@@ -45,16 +63,19 @@ impl Consumer {
             .with_jitter()
             .without_max_times();
         let mut next = pauses.build();
+        let permits = Arc::new(Semaphore::new(self.in_flight_max));
+        let flight = Arc::new(Flight::new());
         while !*self.stop.borrow() {
-            match self.open().await {
-                Ok(messages) => {
+            let read = match self.open().await {
+                Ok(consumer) => {
                     next = pauses.build();
-                    self.read(messages).await;
+                    self.read(&consumer, &permits, &flight).await
                 }
-                Err(error) => {
-                    let name = &self.name;
-                    tracing::info!(target: TARGET, name, %error, "no durable messages yet");
-                }
+                Err(error) => Err(error),
+            };
+            if let Err(error) = read {
+                let name = &self.name;
+                tracing::info!(target: TARGET, name, %error, "no durable messages for now");
             }
             if self.core.strong_count() == 0 {
                 return;
@@ -63,7 +84,7 @@ impl Consumer {
         }
     }
 
-    async fn open(&self) -> Result<pull::Stream, async_nats::Error> {
+    async fn open(&self) -> Result<PullConsumer, async_nats::Error> {
         let core = self.core.upgrade().ok_or("the node has ended")?;
         let nats = core.nats().ok_or("there are no servers")?;
         let config = pull::Config {
@@ -74,37 +95,68 @@ impl Consumer {
             max_ack_pending: 65_536,
             ..Default::default()
         };
-        let consumer = nats.stores.durable.create_consumer(config).await?;
-        let batch = consumer.stream().max_messages_per_batch(self.in_flight_max);
-        Ok(batch.messages().await?)
+        Ok(nats.stores.durable.create_consumer(config).await?)
     }
 
-    /// Handles messages until the connection to the consumer is lost.
-    async fn read(&mut self, mut messages: pull::Stream) {
-        let permits = Arc::new(Semaphore::new(self.in_flight_max));
-        loop {
-            let Ok(permit) = Arc::clone(&permits).acquire_owned().await else {
-                return;
+    /// Handles messages until it is stopped, or a fetch fails. No more are fetched than are handled
+    /// at once: of one that waited here the servers would hear nothing, and deliver it again.
+    async fn read(
+        &mut self,
+        consumer: &PullConsumer,
+        permits: &Arc<Semaphore>,
+        flight: &Arc<Flight>,
+    ) -> Result<(), async_nats::Error> {
+        while self.core.strong_count() > 0 {
+            let mut free = tokio::select! {
+                free = free(permits) => free?,
+                () = stopped(&mut self.stop) => return Ok(()),
             };
-            let message = tokio::select! {
-                message = messages.next() => message,
-                () = stopped(&mut self.stop) => return give_back(messages).await,
-            };
-            let (message, core) = match (message, self.core.upgrade()) {
-                (Some(Ok(message)), Some(core)) => (message, core),
-                (Some(Err(error)), Some(_)) => {
-                    tracing::info!(target: TARGET, name = self.name, %error, "durable messages");
-                    return;
-                }
-                _ => return,
-            };
-            let handle = Arc::clone(&self.handle);
-            tokio::spawn(async move {
-                one(&core, &message, handle).await;
-                drop(permit);
-            });
+            let fetch = consumer.batch().max_messages(free.num_permits());
+            let mut messages = fetch.expires(FETCH_LASTS).messages().await?;
+            loop {
+                let message = tokio::select! {
+                    message = messages.next() => message,
+                    () = stopped(&mut self.stop) => {
+                        give_back(messages).await;
+                        return Ok(());
+                    }
+                };
+                let (Some(message), Some(permit)) = (message.transpose()?, free.split(1)) else {
+                    break;
+                };
+                self.begin(message, permit, Arc::clone(flight));
+            }
         }
+        Ok(())
     }
+
+    fn begin(&self, message: Message, permit: OwnedSemaphorePermit, flight: Arc<Flight>) {
+        let Some(core) = self.core.upgrade() else {
+            return;
+        };
+        let one = One {
+            core,
+            message,
+            flight,
+            give_up: self.give_up,
+        };
+        let handle = Arc::clone(&self.handle);
+        tokio::spawn(async move {
+            one.handle(handle).await;
+            drop(permit);
+        });
+    }
+}
+
+/// Waits until a message may be handled, and returns the permits for all that may.
+async fn free(permits: &Arc<Semaphore>) -> Result<OwnedSemaphorePermit, async_nats::Error> {
+    let mut free = Arc::clone(permits).acquire_owned().await?;
+    let more = permits.available_permits().min(FETCHED_MAX - 1);
+    let more = u32::try_from(more).unwrap_or_default();
+    if let Ok(more) = Arc::clone(permits).try_acquire_many_owned(more) {
+        free.merge(more);
+    }
+    Ok(free)
 }
 
 async fn stopped(stop: &mut watch::Receiver<bool>) {
@@ -113,76 +165,109 @@ async fn stopped(stop: &mut watch::Receiver<bool>) {
 }
 
 /// Gives back what came and was not begun, so that others have it at once.
-async fn give_back(mut messages: pull::Stream) {
+async fn give_back(mut messages: pull::Batch) {
     while let Some(Some(Ok(message))) = messages.next().now_or_never() {
         acknowledge(&message, AckKind::Nak(None)).await;
     }
 }
 
-/// Handles one message, and tells the servers what came of it.
-async fn one(core: &Core, message: &Message, handle: Handle) {
-    let Some(nats) = core.nats() else { return };
-    let request = match nats.subjects.request(message) {
-        Ok(request) => request,
-        Err(error) => {
-            core.meters.dead_letter("not_decoded");
-            tracing::warn!(target: TARGET, error, "a durable message that nobody can read");
-            return acknowledge(message, AckKind::Term).await;
+/// One delivery of a message.
+struct One {
+    core: Arc<Core>,
+    message: Message,
+    flight: Arc<Flight>,
+    give_up: GiveUp,
+}
+
+impl One {
+    /// Handles the message, and tells the servers what came of it.
+    async fn handle(&self, handle: Handle) {
+        let Some(nats) = self.core.nats() else { return };
+        let request = match nats.subjects.request(&self.message) {
+            Ok(request) => request,
+            Err(error) => {
+                self.core.meters.dead_letter("not_decoded");
+                tracing::warn!(target: TARGET, error, "a durable message that nobody can read");
+                return acknowledge(&self.message, AckKind::Term).await;
+            }
+        };
+        let timeout = match self.give_up {
+            GiveUp::Each => HANDLED_WITHIN,
+            GiveUp::All => TIMEOUT_MAX,
+        };
+        let timeout = Some(timeout);
+        let request = Request { timeout, ..request };
+        let handled = self.in_progress(handle(request.clone())).await;
+        let info = self.message.info().ok();
+        let sequence = info.as_ref().map_or(0, |info| info.stream_sequence);
+        let Err(rejection) = handled.outcome else {
+            self.flight.forget(sequence);
+            self.core.meters.delivered();
+            return acknowledge(&self.message, AckKind::Ack).await;
+        };
+        let failures_max = self.core.limits.failures_max;
+        if !rejection.is_passing() && self.flight.failed(sequence) >= failures_max {
+            self.flight.forget(sequence);
+            return self.bury(&request, &rejection).await;
         }
-    };
-    let request = Request {
-        timeout: Some(HANDLED_WITHIN),
-        ..request
-    };
-    let handled = in_progress(core, message, handle(request.clone())).await;
-    let Err(rejection) = handled.outcome else {
-        core.meters.delivered();
-        return acknowledge(message, AckKind::Ack).await;
-    };
-    let delivered = message.info().map_or(1, |info| info.delivered);
-    let delivered = u32::try_from(delivered).unwrap_or(1);
-    if rejection.is_passing() || delivered < core.limits.deliveries_max {
+        let delivered = info.map_or(1, |info| u32::try_from(info.delivered).unwrap_or(1));
         let pause = PAUSE_MIN.saturating_mul(1 << delivered.clamp(1, 7).saturating_sub(1));
-        let pause = AckKind::Nak(Some(pause.min(PAUSE_MAX)));
-        return acknowledge(message, pause).await;
+        acknowledge(&self.message, AckKind::Nak(Some(pause.min(PAUSE_MAX)))).await;
     }
-    bury(core, message, &request, &rejection).await;
-}
 
-/// Waits for the handling, and tells the servers meanwhile that it goes on.
-async fn in_progress(
-    core: &Core,
-    message: &Message,
-    mut handled: BoxFuture<'static, Response>,
-) -> Response {
-    let mut progress = interval(core.limits.redeliver_after / SIGNS_OF_LIFE);
-    progress.tick().await;
-    loop {
-        tokio::select! {
-            response = &mut handled => return response,
-            _ = progress.tick() => acknowledge(message, AckKind::Progress).await,
+    /// Waits for the handling, and tells the servers meanwhile that it goes on.
+    async fn in_progress(&self, mut handled: BoxFuture<'static, Response>) -> Response {
+        let in_flight = self.flight.begin();
+        let stalled = in_flight.stalled();
+        tokio::pin!(stalled);
+        let mut progress = interval(self.core.limits.redeliver_after / SIGNS_OF_LIFE);
+        progress.tick().await;
+        loop {
+            tokio::select! {
+                response = &mut handled => {
+                    if response.outcome.as_ref().err().is_none_or(|error| !error.is_passing()) {
+                        in_flight.is_handled();
+                    }
+                    return response;
+                }
+                is_blamed = &mut stalled, if self.give_up == GiveUp::All => {
+                    return Response::rejected(given_up(is_blamed));
+                }
+                _ = progress.tick() => acknowledge(&self.message, AckKind::Progress).await,
+            }
+        }
+    }
+
+    /// Moves a message that cannot be handled to the stream of dead ones.
+    async fn bury(&self, request: &Request, rejection: &Rejection) {
+        let Some(nats) = self.core.nats() else { return };
+        self.core.meters.dead_letter(rejection.label());
+        tracing::warn!(
+            target: TARGET,
+            receiver = %request.target,
+            actor = %request.actor,
+            message = %request.message,
+            %rejection,
+            "a durable message is dead"
+        );
+        match nats.bury(request, rejection).await {
+            Ok(()) => acknowledge(&self.message, AckKind::Term).await,
+            Err(error) => {
+                tracing::warn!(target: TARGET, %error, "a dead letter was not kept: it stays");
+                acknowledge(&self.message, AckKind::Nak(Some(PAUSE_MAX))).await;
+            }
         }
     }
 }
 
-/// Moves a message that cannot be handled to the stream of dead ones.
-async fn bury(core: &Core, message: &Message, request: &Request, rejection: &Rejection) {
-    let Some(nats) = core.nats() else { return };
-    core.meters.dead_letter(rejection.label());
-    tracing::warn!(
-        target: TARGET,
-        receiver = %request.target,
-        actor = %request.actor,
-        message = %request.message,
-        %rejection,
-        "a durable message is dead"
-    );
-    match nats.bury(request, rejection).await {
-        Ok(()) => acknowledge(message, AckKind::Term).await,
-        Err(error) => {
-            tracing::warn!(target: TARGET, %error, "a dead letter was not kept: it stays");
-            acknowledge(message, AckKind::Nak(Some(PAUSE_MAX))).await;
-        }
+/// Returns the rejection of a message that was given up because nothing got on.
+fn given_up(is_blamed: bool) -> Rejection {
+    if !is_blamed {
+        return Rejection::Late;
+    }
+    let within = humantime::format_duration(HANDLED_WITHIN);
+    Rejection::Failed {
+        error: format!("it was not handled within {within}"),
     }
 }
 

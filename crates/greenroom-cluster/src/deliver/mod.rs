@@ -1,6 +1,7 @@
 //! Durable messages: kept by the servers until they were handled.
 
 mod consumer;
+mod flight;
 mod local;
 
 use std::sync::Arc;
@@ -8,14 +9,18 @@ use std::time::Duration;
 
 use tokio::time::timeout as within;
 
-pub(crate) use consumer::Consumer;
+pub(crate) use consumer::{Consumer, GiveUp};
 use consumer::{HANDLED_WITHIN, PAUSE_MAX};
+pub(crate) use local::LocalDurable;
 
 use crate::core::Core;
 use crate::failure::failed;
 use crate::nats::SendFailure;
 use crate::remote::RemoteError;
 use crate::wire::Request;
+
+/// The time within which a durable message of the same identity is not taken again.
+pub(crate) const DUPLICATE_WINDOW: Duration = Duration::from_mins(2);
 
 /// The receipt of a durable message.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,6 +29,12 @@ pub struct Delivery {
     pub id: Box<str>,
     /// `true` if a message of this identity had been taken before; this one was dropped.
     pub is_duplicate: bool,
+}
+
+/// Returns the name of a consumer at the servers, of parts that differ from those of any other: `=`
+/// is in no name, and stands for the dots that a name may have.
+pub(crate) fn consumer_name(parts: &[&str]) -> String {
+    parts.join("==").replace('.', "=")
 }
 
 /// Returns the time within which a message comes again that was handled already, as long as the
@@ -39,12 +50,10 @@ pub(crate) async fn deliver(
     request: Request,
     timeout: Duration,
 ) -> Result<Delivery, RemoteError> {
-    let id = request.id.clone().unwrap_or_default();
     let Some(nats) = core.nats() else {
-        local::deliver(core, request)?;
-        let is_duplicate = false;
-        return Ok(Delivery { id, is_duplicate });
+        return local::deliver(core, request);
     };
+    let id = request.id.clone().unwrap_or_default();
     let subject = nats.subjects.durable(&request);
     match within(timeout, nats.store(subject, &request)).await {
         Ok(Ok(is_duplicate)) => Ok(Delivery { id, is_duplicate }),
@@ -72,4 +81,24 @@ fn is_rejection(error: &async_nats::jetstream::context::PublishError) -> bool {
             | PublishErrorKind::WrongLastSequence
             | PublishErrorKind::MaxAckPending
     ) || error.to_string().contains("maximum bytes exceeded")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn consumers_of_other_names_have_other_names() {
+        let names = [
+            ["group", "web", "mail_sender.v1"],
+            ["group", "web_mail", "sender.v1"],
+            ["group", "web", "mail.sender.v1"],
+        ];
+        let names = names.map(|parts| consumer_name(&parts));
+        assert_eq!(names[0], "group==web==mail_sender=v1");
+        assert!(names[0] != names[1] && names[1] != names[2] && names[2] != names[0]);
+        let entities = ["photo.album.v1", "photo_album.v1"];
+        let [one, other] = entities.map(|kind| consumer_name(&["entity", kind]));
+        assert_ne!(one, other);
+    }
 }

@@ -12,7 +12,7 @@ use super::{Key, StateError, Storage, StorageError};
 /// The storage of all entities of a host, and its limits.
 pub(super) struct Keeper {
     pub(super) storage: Arc<dyn Storage>,
-    /// The largest content, in bytes.
+    /// The largest state, in bytes.
     pub(super) bytes_max: usize,
     /// The ids of durable messages that an entity keeps at most.
     pub(super) applied_max: usize,
@@ -35,11 +35,14 @@ struct State {
     end: Option<StateError>,
     version: u64,
     applied: Applied,
+    /// The number of ids in the record, as it was loaded or saved last.
+    ids_saved: usize,
     durable: Option<Box<Durable>>,
 }
 
 /// The durable message that is being handled.
 struct Durable {
+    /// Its name and its own id: unlike that of any other message to this entity.
     id: Box<str>,
     /// The state to be saved with the id.
     state: Option<Bytes>,
@@ -66,6 +69,7 @@ impl Cell {
         let state = State {
             end: None,
             version,
+            ids_saved: applied.len(),
             applied,
             durable: None,
         };
@@ -104,10 +108,12 @@ impl Cell {
         self.end_by(StateError::Ended);
     }
 
-    /// Begins with a durable message.
-    pub(super) fn begin(&self, id: &str) -> Begun {
-        let mut state = self.state.lock();
-        if state.applied.contains(id) {
+    /// Begins with the durable message of this name and id.
+    pub(super) fn begin(&self, message: &str, id: &str) -> Begun {
+        // No name of a message has a slash.
+        let id = format!("{message}/{id}");
+        let (mut state, now) = (self.state.lock(), Instant::now());
+        if state.applied.contains(&id) {
             return Begun::Applied;
         }
         let Keeper {
@@ -115,7 +121,8 @@ impl Cell {
             kept_for,
             ..
         } = *self.keeper;
-        let wait = state.applied.wait(applied_max, kept_for, Instant::now());
+        state.applied.forget_old(0, kept_for, now);
+        let wait = state.applied.wait(applied_max, kept_for, now);
         if !wait.is_zero() {
             return Begun::Full(wait);
         }
@@ -180,12 +187,13 @@ impl Cell {
     /// Writes to the storage, in the turn of the caller.
     async fn write(&self, state: Bytes, id: Option<Box<str>>) -> Result<(), StateError> {
         self.check()?;
+        let (kept_for, one_more) = (self.keeper.kept_for, usize::from(id.is_some()));
         let (content, version) = {
-            let of = self.state.lock();
+            let mut of = self.state.lock();
+            of.applied.forget_old(one_more, kept_for, Instant::now());
             let content = content::encode(&of.applied, id.as_deref(), &state);
             (content, of.version)
         };
-        self.check_size(content.len())?;
         let saving = self
             .keeper
             .storage
@@ -194,8 +202,50 @@ impl Cell {
         let mut state = self.state.lock();
         state.version = version;
         if let Some(id) = id {
-            state.applied.push(id, self.keeper.kept_for, Instant::now());
+            state.applied.push(id, Instant::now());
         }
+        state.ids_saved = state.applied.len();
+        Ok(())
+    }
+
+    /// Returns the moment from which on [`tidy`](Self::tidy) can forget all ids that need not be
+    /// kept; `None` if there are none.
+    pub(super) fn tidy_at(&self) -> Option<Instant> {
+        self.state.lock().applied.old_at(self.keeper.kept_for)
+    }
+
+    /// Forgets ids that are old in the record, too: once loaded again they would count as new. What
+    /// fails is left to another time.
+    pub(super) async fn tidy(&self) {
+        let _writing = self.writing.lock().await;
+        {
+            let mut state = self.state.lock();
+            let kept_for = self.keeper.kept_for;
+            state.applied.forget_old(0, kept_for, Instant::now());
+            if state.end.is_some() || state.ids_saved <= state.applied.len() {
+                return;
+            }
+        }
+        if let Err(error) = self.save_ids().await {
+            tracing::info!(target: TARGET, key = %self.key, %error, "old ids stay in the record");
+        }
+    }
+
+    /// Saves the ids, and the state as it is in the record, in the turn of the caller.
+    async fn save_ids(&self) -> Result<(), StorageError> {
+        let (storage, key) = (&self.keeper.storage, &self.key);
+        let loaded = storage.load(key, self.fence).await?;
+        let content = loaded.content.and_then(|content| {
+            let (_, saved) = content::decode(content, Instant::now())?;
+            Some(content::encode(&self.state.lock().applied, None, &saved))
+        });
+        let mut version = loaded.version;
+        if let Some(content) = content {
+            version = storage.save(key, self.fence, version, content).await?;
+        }
+        let mut state = self.state.lock();
+        state.version = version;
+        state.ids_saved = state.applied.len();
         Ok(())
     }
 
@@ -211,6 +261,8 @@ impl Cell {
         self.state.lock().end.get_or_insert(reason);
     }
 }
+
+const TARGET: &str = "greenroom::cluster";
 
 /// A change of the state that is not saved yet. Dropped, it ends the activation.
 pub(super) struct Unsaved<'a> {

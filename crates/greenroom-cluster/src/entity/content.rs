@@ -8,6 +8,8 @@ use tokio::time::Instant;
 
 /// The ids that are kept however old they are.
 const KEPT: usize = 128;
+/// The bytes that ids may take of a record, besides its state. Of the longest ids 1,300 fit.
+pub(super) const IDS_BYTES_MAX: usize = 256 * 1_024;
 /// The format of the content; another one is refused.
 const FORMAT: u8 = 1;
 
@@ -16,39 +18,66 @@ const FORMAT: u8 = 1;
 /// Ages are those within this activation: an id that was loaded counts as new, so that clocks of
 /// machines do not matter.
 #[derive(Debug, Default)]
-pub(super) struct Applied(VecDeque<(Box<str>, Instant)>);
+pub(super) struct Applied {
+    ids: VecDeque<(Box<str>, Instant)>,
+    bytes: usize,
+}
 
 impl Applied {
+    pub(super) fn len(&self) -> usize {
+        self.ids.len()
+    }
+
     pub(super) fn contains(&self, id: &str) -> bool {
         // The newest is the likeliest to come again.
-        self.0.iter().rev().any(|(applied, _)| **applied == *id)
+        self.ids.iter().rev().any(|(applied, _)| **applied == *id)
     }
 
     /// Returns the time after which one more fits, zero for now. No id is forgotten before it was
     /// kept for its time: rather than that the entity takes no more.
     pub(super) fn wait(&self, ids_max: usize, kept_for: Duration, now: Instant) -> Duration {
-        match self.0.front() {
-            Some((_, since)) if self.0.len() >= ids_max => {
+        match self.ids.front() {
+            Some((_, since)) if self.ids.len() >= ids_max || self.bytes >= IDS_BYTES_MAX => {
                 kept_for.saturating_sub(now.saturating_duration_since(*since))
             }
             _ => Duration::ZERO,
         }
     }
 
-    pub(super) fn push(&mut self, id: Box<str>, kept_for: Duration, now: Instant) {
-        let is_old = |since: &Instant| now.saturating_duration_since(*since) >= kept_for;
-        while self.0.len() >= KEPT && self.0.front().is_some_and(|(_, since)| is_old(since)) {
-            self.0.pop_front();
-        }
-        self.0.push_back((id, now));
+    /// Returns the moment when all ids are old but for those that are always kept; `None` if there
+    /// are no others.
+    pub(super) fn old_at(&self, kept_for: Duration) -> Option<Instant> {
+        let last_of_others = self.ids.len().checked_sub(KEPT + 1)?;
+        Some(self.ids[last_of_others].1 + kept_for)
     }
+
+    /// Forgets ids that are old, but for those that are always kept, of which so many are to come.
+    pub(super) fn forget_old(&mut self, to_come: usize, kept_for: Duration, now: Instant) {
+        while self.ids.len() + to_come > KEPT
+            && let Some((id, since)) = self.ids.front()
+            && now.saturating_duration_since(*since) >= kept_for
+        {
+            self.bytes -= encoded_len(id);
+            self.ids.pop_front();
+        }
+    }
+
+    pub(super) fn push(&mut self, id: Box<str>, now: Instant) {
+        self.bytes += encoded_len(&id);
+        self.ids.push_back((id, now));
+    }
+}
+
+fn encoded_len(id: &str) -> usize {
+    size_of::<u32>() + id.len()
 }
 
 /// Encodes the ids, one more, and the state.
 pub(super) fn encode(applied: &Applied, one_more: Option<&str>, state: &[u8]) -> Bytes {
-    let ids = applied.0.iter().map(|(id, _)| &**id).chain(one_more);
-    let count = applied.0.len() + usize::from(one_more.is_some());
-    let mut content = BytesMut::with_capacity(state.len() + 32 * count + 5);
+    let ids = applied.ids.iter().map(|(id, _)| &**id).chain(one_more);
+    let count = applied.len() + usize::from(one_more.is_some());
+    let bytes = applied.bytes + one_more.map_or(0, encoded_len);
+    let mut content = BytesMut::with_capacity(state.len() + bytes + 5);
     content.put_u8(FORMAT);
     content.put_u32(u32::try_from(count).unwrap_or(u32::MAX));
     for id in ids {
@@ -73,7 +102,7 @@ pub(super) fn decode(mut content: Bytes, now: Instant) -> Option<(Applied, Bytes
         }
         let id = content.split_to(length);
         let id = std::str::from_utf8(&id).ok()?;
-        applied.0.push_back((id.into(), now));
+        applied.push(id.into(), now);
     }
     Some((applied, content))
 }
@@ -88,7 +117,7 @@ mod tests {
     fn applied(ids: std::ops::Range<usize>, now: Instant) -> Applied {
         let mut applied = Applied::default();
         for id in ids {
-            applied.push(id.to_string().into(), KEPT_FOR, now);
+            applied.push(id.to_string().into(), now);
         }
         applied
     }
@@ -120,15 +149,35 @@ mod tests {
         let now = Instant::now();
         let mut applied = applied(0..150, now);
         let later = now + KEPT_FOR;
-        applied.push("150".into(), KEPT_FOR, later);
+        assert_eq!(applied.old_at(KEPT_FOR), Some(later));
+        applied.forget_old(1, KEPT_FOR, later);
+        applied.push("150".into(), later);
         assert!(!applied.contains("22"));
         assert!((23..=150).all(|id| applied.contains(&id.to_string())));
+        assert_eq!(applied.old_at(KEPT_FOR), None);
+        assert_eq!(encode(&applied, None, b"").len(), 5 + applied.bytes);
+    }
+
+    #[test]
+    fn long_ids_take_no_more_than_their_share() {
+        let (mut applied, now) = (Applied::default(), Instant::now());
+        while applied.wait(usize::MAX, KEPT_FOR, now).is_zero() {
+            applied.push("x".repeat(200).into(), now);
+        }
+        assert!(applied.bytes < IDS_BYTES_MAX + 204);
+        assert_eq!(applied.wait(usize::MAX, KEPT_FOR, now), KEPT_FOR);
+        let later = now + KEPT_FOR;
+        applied.forget_old(0, KEPT_FOR, later);
+        assert_eq!((applied.len(), applied.bytes), (KEPT, KEPT * 204));
+        assert!(applied.wait(usize::MAX, KEPT_FOR, later).is_zero());
     }
 
     #[test]
     fn no_id_is_forgotten_early() {
         let now = Instant::now();
-        let applied = applied(0..IDS_MAX, now);
+        let mut applied = applied(0..IDS_MAX, now);
+        let early = now + KEPT_FOR - Duration::from_secs(1);
+        applied.forget_old(1, KEPT_FOR, early);
         assert!((0..IDS_MAX).all(|id| applied.contains(&id.to_string())));
         let later = now + Duration::from_mins(1);
         assert_eq!(

@@ -93,6 +93,7 @@ impl Hosting {
             stop_durable: watch::Sender::new(false),
         };
         hosting.take_durable(durable_max);
+        hosting.core.table.note_own_change();
         hosting.core.membership.change();
         Ok(hosting)
     }
@@ -104,8 +105,9 @@ impl Hosting {
         let consumer = deliver::Consumer {
             core: core.clone(),
             filter: nats.subjects.durable_of_kind(self.actor),
-            name: format!("entity_{}", self.actor.replace('.', "_")),
+            name: deliver::consumer_name(&["entity", self.actor]),
             in_flight_max: durable_max,
+            give_up: deliver::GiveUp::Each,
             handle: Arc::new(move |request| {
                 let core = core.upgrade();
                 async move {

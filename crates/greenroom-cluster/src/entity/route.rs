@@ -56,6 +56,8 @@ struct Search<'a> {
     hops: usize,
     pauses: backon::ExponentialBackoff,
     deadline: Instant,
+    /// The times that a durable message was sent again, for want of a response.
+    repeated: u32,
     failure: Failure,
 }
 
@@ -136,6 +138,7 @@ impl Core {
             hops: 0,
             pauses: pauses.build(),
             deadline: Instant::now() + within,
+            repeated: 0,
             failure: Failure::NoHost,
         };
         search.run(request.clone()).await
@@ -190,6 +193,7 @@ impl Search<'_> {
                     self.leave_out(node);
                 }
                 Err(SendFailure::Late) if self.may_be_repeated(&request) => {
+                    self.repeated += 1;
                     self.core.entities.forget(self.key);
                 }
                 Err(failure) => {
@@ -202,14 +206,16 @@ impl Search<'_> {
     }
 
     /// Returns the time for which a response is waited for. A durable message that was lost on its
-    /// way is sent again after the wait before a redelivery, long before its handling would be
-    /// given up: its entity knows it by its id, should it have come.
+    /// way is sent again after the wait before a redelivery, then twice that, and so on. Should it
+    /// have come, the second waits behind the first for the same outcome: so one of them is there
+    /// when that comes, however long the entity takes.
     fn left(&self, request: &Request) -> Duration {
         let left = self.deadline.saturating_duration_since(Instant::now());
-        match request.id {
-            Some(_) => left.min(self.core.limits.redeliver_after),
-            None => left,
+        if request.id.is_none() {
+            return left;
         }
+        let doubled = 1 << self.repeated.min(16);
+        left.min(self.core.limits.redeliver_after.saturating_mul(doubled))
     }
 
     fn may_be_repeated(&self, request: &Request) -> bool {

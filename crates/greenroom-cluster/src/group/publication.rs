@@ -84,7 +84,7 @@ impl PublishSettings {
     /// Default 32; the others wait at the servers.
     #[must_use]
     pub fn durable_in_flight_max(mut self, messages: usize) -> Self {
-        self.durable_in_flight_max = messages.max(1);
+        self.durable_in_flight_max = messages.clamp(1, u32::MAX as usize);
         self
     }
 
@@ -155,13 +155,15 @@ impl Publication {
             }
         });
         let filter = nats.subjects.durable_of_group(&self.group, self.actor);
-        let name = format!("group_{}_{}", self.group, self.actor.replace('.', "_"));
+        let name = deliver::consumer_name(&["group", &self.group, self.actor]);
         let member: Arc<dyn Inbound> = Arc::clone(&self.member) as _;
         let consumer = deliver::Consumer {
             core: Arc::downgrade(&self.core),
             filter,
             name,
             in_flight_max: durable_max,
+            // An actor may handle them one after the other.
+            give_up: deliver::GiveUp::All,
             handle: Arc::new(move |request| Arc::clone(&member).handle(request)),
             stop: self.stop_durable.subscribe(),
         };

@@ -6,7 +6,7 @@ use async_nats::{HeaderMap, Message};
 use bytes::Bytes;
 
 use crate::codec;
-use crate::names::EntityId;
+use crate::names::{self, EntityId};
 use crate::remote::{TIMEOUT_DEFAULT, TIMEOUT_MAX};
 use crate::wire::{Rejection, Request, Response, Target};
 
@@ -17,7 +17,7 @@ const TIMEOUT: &str = "Greenroom-Timeout";
 const NO_TIMEOUT: &str = "none";
 /// The id of an entity, [encoded](EntityId::encoded).
 const ENTITY: &str = "Greenroom-Entity";
-/// The identity of a durable message that a node passes on.
+/// The identity of a durable message, [encoded](names::encoded).
 const ID: &str = "Greenroom-Id";
 /// The time that a further request would wait, in milliseconds. Left out if it is none.
 const WAIT: &str = "Greenroom-Wait";
@@ -36,7 +36,7 @@ pub(super) fn headers(request: &Request, timeout: Option<Duration>) -> HeaderMap
         headers.insert(ENTITY, id.encoded());
     }
     if let Some(id) = &request.id {
-        headers.insert(ID, &**id);
+        headers.insert(ID, names::encoded(id));
     }
     headers
 }
@@ -66,8 +66,18 @@ pub(super) fn entity(message: &Message) -> Result<EntityId, String> {
     EntityId::decoded(text).ok_or_else(|| format!("the header {ENTITY} is no id: `{text}`"))
 }
 
-pub(super) fn id(message: &Message) -> Option<Box<str>> {
-    header(message, ID).map(Into::into)
+/// Returns the identity of a durable message. Another program may write it as it is, if that does
+/// not begin with `=`.
+pub(super) fn id(message: &Message) -> Result<Option<Box<str>>, String> {
+    let Some(text) = header(message, ID) else {
+        return Ok(None);
+    };
+    if !text.starts_with('=') {
+        return Ok(Some(text.into()));
+    }
+    let id = names::decoded(text);
+    let id = id.ok_or_else(|| format!("the header {ID} is no id: `{text}`"))?;
+    Ok(Some(id.into()))
 }
 
 fn header<'a>(message: &'a Message, name: &'static str) -> Option<&'a str> {

@@ -95,8 +95,7 @@ impl Nats {
         request: &Request,
     ) -> Result<bool, async_nats::jetstream::context::PublishError> {
         let mut headers = frame::headers(request, None);
-        let id = request.id.as_deref().unwrap_or_default();
-        headers.insert(async_nats::header::NATS_MESSAGE_ID, id);
+        headers.insert(async_nats::header::NATS_MESSAGE_ID, request.identity());
         let jetstream = &self.stores.jetstream;
         let sent = jetstream.publish_with_headers(subject, headers, request.payload.clone());
         let acknowledged = sent.await?.await?;

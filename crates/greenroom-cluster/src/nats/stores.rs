@@ -1,16 +1,13 @@
 //! The buckets and streams of a cluster, made by the first node that connects.
 
-use std::time::Duration;
-
 use async_nats::Client;
 use async_nats::jetstream::{self, Context, kv, stream};
 
 use super::Subjects;
 use super::connect::ConnectError;
+use crate::deliver::DUPLICATE_WINDOW;
 use crate::settings::Limits;
 
-/// The time within which a durable message of the same id is not taken again.
-const DUPLICATE_WINDOW: Duration = Duration::from_mins(2);
 /// Dead letters beyond this many bytes push out the oldest.
 const DEAD_BYTES_MAX: i64 = 64 << 20;
 

@@ -98,7 +98,7 @@ impl Subjects {
             actor: actor.to_owned().into(),
             message: name.to_owned().into(),
             timeout: frame::timeout(message)?,
-            id: frame::id(message),
+            id: frame::id(message)?,
             payload: message.payload.clone(),
         })
     }

@@ -2,6 +2,7 @@
 //! others'.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use async_nats::Client;
@@ -30,6 +31,8 @@ pub(crate) struct Membership {
     /// before the write that was acknowledged. `None` if this node is alone.
     until: watch::Sender<Option<Instant>>,
     changed: Notify,
+    /// The record is removed, and not written any more.
+    has_left: AtomicBool,
 }
 
 impl Membership {
@@ -39,6 +42,7 @@ impl Membership {
             lease,
             until: watch::Sender::new(None),
             changed: Notify::new(),
+            has_left: AtomicBool::new(false),
         }
     }
 
@@ -53,7 +57,7 @@ impl Membership {
         self.changed.notify_one();
     }
 
-    /// Keeps the record, for ever. `record` is asked for each write.
+    /// Keeps the record until it is removed. `record` is asked for each write.
     pub(crate) async fn keep(
         self: Arc<Self>,
         bucket: Store,
@@ -66,6 +70,9 @@ impl Membership {
             tokio::select! {
                 () = sleep_until(next) => {}
                 () = self.changed.notified() => sleep(CHANGES_EVERY).await,
+            }
+            if self.has_left.load(Ordering::Relaxed) {
+                return;
             }
             next = match self.write(&bucket, &record()).await {
                 Ok(()) => {
@@ -92,6 +99,7 @@ impl Membership {
 
     /// Removes the record: this node leaves.
     pub(crate) async fn remove(&self, bucket: &Store) {
+        self.has_left.store(true, Ordering::Relaxed);
         let removed = timeout(self.lease / 2, bucket.delete(self.me.as_str())).await;
         if !matches!(removed, Ok(Ok(()))) {
             tracing::info!(target: TARGET, "this node's record stays until its lease ends");
@@ -143,8 +151,9 @@ impl Watcher {
             self.expire();
             if self.is_deaf(heard) {
                 tracing::warn!(target: TARGET, "nothing is heard of this node: it connects anew");
-                // It fails only if the client has ended.
-                let _ = self.client.force_reconnect().await;
+                if let Err(error) = self.client.force_reconnect().await {
+                    tracing::error!(target: TARGET, %error, "the connection has ended for good");
+                }
                 heard = Instant::now();
             }
             sleep(pauses.next().unwrap_or(Duration::from_secs(2))).await;

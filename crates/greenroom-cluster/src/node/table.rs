@@ -183,6 +183,11 @@ impl Table {
         self.nodes.read().contains_key(id)
     }
 
+    /// Wakes those who wait for a change: this node itself has one, which the table does not know.
+    pub(crate) fn note_own_change(&self) {
+        self.changed.send_modify(|version| *version += 1);
+    }
+
     /// Returns changes of the table, for those who wait for one.
     pub(crate) fn changes(&self) -> watch::Receiver<u64> {
         self.changed.subscribe()

@@ -10,6 +10,7 @@ use serde::de::DeserializeOwned;
 use super::{Remote, RemoteActor, RemoteError, RemoteMessage};
 use crate::codec;
 use crate::deliver::Delivery;
+use crate::names::check_message_id;
 use crate::wire::Request;
 
 /// The default deadline of an ask, also of one that another program sends without saying any.
@@ -52,9 +53,11 @@ where
         self
     }
 
-    /// Sets the identity of a durable message, so that the same one sent again within two minutes
-    /// is not taken again: for instance the number of the row that it stems from. Default: a new
-    /// one. Without effect on `ask` and `tell`.
+    /// Sets the identity of a durable message among those of its receiver and name, so that the
+    /// same one sent again within two minutes is not taken again: for instance the number of the
+    /// row that it stems from. Default: a new one. Any text of 1 to
+    /// [`MESSAGE_ID_BYTES_MAX`](crate::MESSAGE_ID_BYTES_MAX) bytes. Without effect on `ask` and
+    /// `tell`.
     pub fn id(mut self, id: impl Into<Box<str>>) -> Self {
         self.id = Some(id.into());
         self
@@ -97,11 +100,12 @@ where
     ///
     /// # Errors
     ///
-    /// That it was not taken, or that this is not known ([`RemoteError::Late`]): send it again with
-    /// the same id.
-    pub async fn deliver(self) -> Result<Delivery, RemoteError> {
+    /// That the id cannot be used ([`RemoteError::Name`]); that the message was not taken; or that
+    /// this is not known ([`RemoteError::Late`]): send it again with the same id.
+    pub async fn deliver(mut self) -> Result<Delivery, RemoteError> {
         let (remote, timeout) = (self.remote, self.timeout);
-        let id = self.id.clone();
+        let id = self.id.take();
+        id.as_deref().map_or(Ok(()), check_message_id)?;
         let mut request = self.request(None)?;
         request.id = Some(id.unwrap_or_else(|| nuid::next().as_str().into()));
         remote.cluster.core().deliver(request, timeout).await

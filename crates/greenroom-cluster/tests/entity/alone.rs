@@ -36,6 +36,16 @@ async fn an_entity_is_there_when_it_is_asked_for() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_host_that_comes_later_is_waited_for() {
+    let cluster = Cluster::local();
+    let host = async {
+        tokio::task::yield_now().await;
+        host_at(&cluster)
+    };
+    let ((_hosting, _system), ()) = tokio::join!(host, cluster.host_known::<Account>());
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_state_outlives_the_host_of_its_entity() {
     let cluster = Cluster::local();
     let (hosting, _system) = host_at(&cluster);

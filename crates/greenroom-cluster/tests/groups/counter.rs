@@ -24,9 +24,9 @@ impl Actor for Counter {
 }
 
 /// The permits that [`Counter::wait`] waits for, of tests that know nothing of each other.
-pub(crate) static GATES: [Semaphore; 3] = [const { Semaphore::const_new(0) }; 3];
+pub(crate) static GATES: [Semaphore; 4] = [const { Semaphore::const_new(0) }; 4];
 /// A permit for each [`Counter::wait`] that has begun.
-pub(crate) static BEGUN: [Semaphore; 3] = [const { Semaphore::const_new(0) }; 3];
+pub(crate) static BEGUN: [Semaphore; 4] = [const { Semaphore::const_new(0) }; 4];
 
 #[messages(remote = "counter.v1")]
 impl Counter {

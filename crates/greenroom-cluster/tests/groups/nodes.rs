@@ -288,7 +288,7 @@ async fn what_is_wrong_with_a_connection_is_said() {
     let error = error.expect_err("it is too short");
     assert_eq!(
         error.to_string(),
-        "the lease is 5ms, but must be at least 1 s"
+        "the lease is 5ms, but must be 1 s to 1 h"
     );
     let settings = ClusterSettings::new(&plain.url()).expect("an address");
     let error = Cluster::connect(settings.prefix("a.b"))

@@ -187,6 +187,15 @@ impl<E: Entity> Host<E> {
         !self.is_draining() && self.is_held() && !self.is_over(active)
     }
 
+    /// Returns the moment since which an entity counts as idle: now, or so much later that it is
+    /// passivated when its old ids can be forgotten.
+    fn resting_since(&self, active: Option<&Active<E>>) -> Instant {
+        let now = Instant::now();
+        let tidy = active.and_then(|active| active.cell.tidy_at());
+        let since = tidy.and_then(|at| at.checked_sub(self.settings.passivate_after));
+        since.map_or(now, |since| since.max(now))
+    }
+
     /// Returns `true` if the activation must not go on.
     fn is_over(&self, active: &Active<E>) -> bool {
         active.has_ended() || active.term != self.terms.load(Ordering::SeqCst)

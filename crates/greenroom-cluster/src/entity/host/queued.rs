@@ -32,6 +32,12 @@ impl Queued {
         self.reply.is_closed()
     }
 
+    /// Returns `true` if the other is the same durable message.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        let (one, other) = (&self.request, &other.request);
+        one.id == other.id && one.message == other.message
+    }
+
     /// Responds that the message is here. Its share of what is in flight is given back with what is
     /// returned.
     pub(super) fn accept(self) -> (Request, OwnedSemaphorePermit) {

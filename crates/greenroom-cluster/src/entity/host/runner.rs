@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::{Instant, timeout};
+use tokio::time::timeout;
 
 use super::Host;
 use super::activate::{Active, not_active};
@@ -46,7 +46,7 @@ pub(super) async fn run<E: Entity>(host: Arc<Host<E>>, id: EntityId, begin: Begi
         let next = {
             let mut table = host.table.lock();
             let may_rest = active.as_ref().is_some_and(|active| host.may_rest(active));
-            table.next(&id, Instant::now(), may_rest)
+            table.next(&id, host.resting_since(active.as_ref()), may_rest)
         };
         match next {
             Next::Handle(queued) => host.serve(&id, &mut active, queued).await,
@@ -93,6 +93,14 @@ impl<E: Entity> Host<E> {
         }
         let outcome = self.handle_one(entity, &queued.request).await;
         let is_over = outcome.as_ref().is_err_and(is_fatal);
+        if queued.request.id.is_some() {
+            // Sent again meanwhile, for whoever waited has left: others wait for the same outcome.
+            let same = |copy: &Queued| queued.is_same(copy);
+            let copies = self.table.lock().take_queued(id, same);
+            for copy in copies {
+                copy.respond(outcome.clone());
+            }
+        }
         queued.respond(outcome);
         if is_over && let Some(active) = active.take() {
             self.end(id, active).await;
@@ -132,7 +140,7 @@ impl<E: Entity> Host<E> {
     /// can be given to it, and what it saved meanwhile belongs to this one.
     async fn handle_one(&self, active: &Active<E>, request: &Request) -> Outcome {
         if let Some(id) = &request.id {
-            match active.cell.begin(id) {
+            match active.cell.begin(&request.message, id) {
                 Begun::New => {}
                 Begun::Applied => return Ok(bytes::Bytes::new()),
                 Begun::Full(wait) => return Err(Rejection::busy(Some(wait))),
@@ -143,7 +151,11 @@ impl<E: Entity> Host<E> {
         let handling = self
             .handlers
             .handle(actor, &request.message, payload, within);
-        let outcome = handling.await;
+        let mut outcome = handling.await;
+        if let (Err(Rejection::Late), Some(_)) = (&outcome, &request.id) {
+            // A failure: the servers are not to deliver it for ever.
+            outcome = Err(too_slow(self.settings.handling_timeout));
+        }
         if outcome.as_ref().is_err_and(is_fatal) {
             // What it changed before it failed is not saved.
             active.cell.end();
@@ -180,18 +192,18 @@ impl<E: Entity> Host<E> {
     }
 
     async fn end_stopped(&self, id: &EntityId, active: Active<E>) {
-        if timeout(ENDING_MAX, active.actor.terminated())
-            .await
-            .is_err()
-        {
+        let key = active.cell.key();
+        let ended = timeout(ENDING_MAX, active.actor.terminated()).await;
+        if ended.is_err() {
             active.actor.kill();
-            let key = active.cell.key();
             tracing::warn!(target: super::TARGET, %key, "it does not end, and is left alone");
+        } else if self.is_held() && timeout(ENDING_MAX, active.cell.tidy()).await.is_err() {
+            tracing::info!(target: super::TARGET, %key, "its old ids stay in its record");
         }
         active.cell.end();
         // A lease that was lost with the node's is not worth a question to the server.
         if self.is_held() {
-            self.release(active.cell.key(), active.cell.fence()).await;
+            self.release(key, active.cell.fence()).await;
         }
         self.table.lock().set_active(id, None);
     }
@@ -203,6 +215,13 @@ fn is_fatal(rejection: &Rejection) -> bool {
         rejection,
         Rejection::Failed { .. } | Rejection::Ended | Rejection::Late
     )
+}
+
+fn too_slow(within: Duration) -> Rejection {
+    let within = humantime::format_duration(within);
+    Rejection::Failed {
+        error: format!("it was not handled within {within}"),
+    }
 }
 
 /// Another delivery of the message may be saved, unless it is the state that cannot be.

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use crate::entity::Storage;
 
+const PASSIVATE_AFTER_MAX: Duration = Duration::from_hours(365 * 24);
+
 /// The settings of a host of entities.
 #[derive(Clone)]
 pub struct HostSettings {
@@ -89,12 +91,12 @@ impl HostSettings {
         }
     }
 
-    /// Sets the time without a message after which an entity is passivated. At least 1 ms. Default:
-    /// [`PASSIVATE_AFTER_DEFAULT`](Self::PASSIVATE_AFTER_DEFAULT).
+    /// Sets the time without a message after which an entity is passivated, from 1 ms to a year.
+    /// Default: [`PASSIVATE_AFTER_DEFAULT`](Self::PASSIVATE_AFTER_DEFAULT).
     #[must_use]
     pub fn passivate_after(self, passivate_after: Duration) -> Self {
         Self {
-            passivate_after: passivate_after.max(Duration::from_millis(1)),
+            passivate_after: passivate_after.clamp(Duration::from_millis(1), PASSIVATE_AFTER_MAX),
             ..self
         }
     }
@@ -121,9 +123,9 @@ impl HostSettings {
         }
     }
 
-    /// Sets the size of an entity's state, encoded, and of the ids that are stored with it, in
-    /// bytes: at least 1 KiB. A larger one is not saved:
-    /// [`StateError::TooLarge`](crate::StateError::TooLarge). Default:
+    /// Sets the size of an entity's state, encoded, in bytes: at least 1 KiB. A larger one is not
+    /// saved: [`StateError::TooLarge`](crate::StateError::TooLarge). The ids that are stored with
+    /// it take up to 256 KiB more. Default:
     /// [`STATE_BYTES_MAX_DEFAULT`](Self::STATE_BYTES_MAX_DEFAULT).
     #[must_use]
     pub fn state_bytes_max(self, state_bytes_max: usize) -> Self {
@@ -138,7 +140,8 @@ impl HostSettings {
     /// (longer with a longer [`redeliver_after`](crate::ClusterSettings::redeliver_after)): an
     /// entity that is sent more than this number in 4 minutes rejects the rest as busy, and they
     /// come again. Default: [`APPLIED_MAX_DEFAULT`](Self::APPLIED_MAX_DEFAULT), 17 a second; each
-    /// takes some 30 bytes of its record.
+    /// takes some 30 bytes of its record, all together 256 KiB at most. An entity with more than
+    /// 128 is passivated only when the others are old.
     #[must_use]
     pub fn applied_max(self, applied_max: usize) -> Self {
         Self {

@@ -11,8 +11,9 @@ use crate::names::EntityId;
 /// when there are none. Whoever makes an entity busy starts its runner.
 pub(super) struct Table<A, Q> {
     slots: HashMap<EntityId, Slot<A, Q>>,
-    /// The idle entities, by the turn in which they became so: the one that is idle longest first.
-    idle: BTreeMap<u64, EntityId>,
+    /// The idle entities, by the moment and the turn in which they became so: the one that is idle
+    /// longest first.
+    idle: BTreeMap<(Instant, u64), EntityId>,
     turn: u64,
     /// The entities that make room for others, and are not gone yet.
     evicted: usize,
@@ -145,10 +146,15 @@ impl<A: Clone, Q> Table<A, Q> {
     /// Makes an idle entity busy, and returns its activation.
     fn begin(&mut self, id: &EntityId, message: Option<Q>) -> Option<A> {
         let slot = self.slots.get_mut(id)?;
-        let Slot::Idle { active, turn, .. } = slot else {
+        let Slot::Idle {
+            active,
+            since,
+            turn,
+        } = slot
+        else {
             return None;
         };
-        self.idle.remove(turn);
+        self.idle.remove(&(*since, *turn));
         let active = active.clone();
         *slot = Slot::Busy(Busy {
             queue: message.into_iter().collect(),
@@ -179,15 +185,12 @@ impl<A: Clone, Q> Table<A, Q> {
 
     /// Returns the moment since which the entity is idle that is so longest.
     pub(super) fn idle_since(&self) -> Option<Instant> {
-        match self.slots.get(self.idle.first_key_value()?.1)? {
-            Slot::Idle { since, .. } => Some(*since),
-            Slot::Busy(_) => None,
-        }
+        self.idle.first_key_value().map(|((since, _), _)| *since)
     }
 
-    /// Returns the next task of an entity's runner. An entity without messages becomes idle, if it
-    /// may, or is removed if it is not active.
-    pub(super) fn next(&mut self, id: &EntityId, now: Instant, may_rest: bool) -> Next<Q> {
+    /// Returns the next task of an entity's runner. An entity without messages becomes idle since
+    /// this moment, if it may, or is removed if it is not active.
+    pub(super) fn next(&mut self, id: &EntityId, since: Instant, may_rest: bool) -> Next<Q> {
         let Some(Slot::Busy(busy)) = self.slots.get_mut(id) else {
             return Next::Rest;
         };
@@ -202,10 +205,10 @@ impl<A: Clone, Q> Table<A, Q> {
             return Next::End;
         }
         self.turn += 1;
-        self.idle.insert(self.turn, id.clone());
+        self.idle.insert((since, self.turn), id.clone());
         let idle = Slot::Idle {
             active,
-            since: now,
+            since,
             turn: self.turn,
         };
         self.slots.insert(id.clone(), idle);
@@ -218,6 +221,22 @@ impl<A: Clone, Q> Table<A, Q> {
             // Once it has ended, it makes no room any more but takes it.
             self.evicted -= usize::from(std::mem::take(&mut busy.is_evicted));
             busy.active = active;
+        }
+    }
+
+    /// Returns those of the messages that wait for a busy entity.
+    pub(super) fn take_queued(
+        &mut self,
+        id: &EntityId,
+        is_one: impl Fn(&Q) -> bool,
+    ) -> VecDeque<Q> {
+        match self.slots.get_mut(id) {
+            Some(Slot::Busy(busy)) if busy.queue.iter().any(&is_one) => {
+                let (taken, left) = busy.queue.drain(..).partition(is_one);
+                busy.queue = left;
+                taken
+            }
+            _ => VecDeque::new(),
         }
     }
 
@@ -236,8 +255,12 @@ impl<A: Clone, Q> Table<A, Q> {
                 self.evicted -= usize::from(busy.is_evicted);
                 (busy.active, busy.queue)
             }
-            Some(Slot::Idle { active, turn, .. }) => {
-                self.idle.remove(&turn);
+            Some(Slot::Idle {
+                active,
+                since,
+                turn,
+            }) => {
+                self.idle.remove(&(since, turn));
                 (Some(active), VecDeque::new())
             }
             None => (None, VecDeque::new()),
@@ -392,6 +415,29 @@ mod tests {
         assert!(matches!(table.offer(&id("a"), 7, &LIMITS), Offer::Queued));
         table.set_active(&id("a"), None);
         assert_eq!(table.next(&id("a"), later, true), Next::Handle(7));
+    }
+
+    #[test]
+    fn an_entity_may_count_as_idle_later_than_others() {
+        let (mut table, now) = (Entities::new(), Instant::now());
+        let later = now + Duration::from_secs(1);
+        activate(&mut table, "a", later);
+        activate(&mut table, "b", now);
+        for (name, since) in [("b", now), ("a", later)] {
+            assert_eq!(table.idle_since(), Some(since));
+            assert_eq!(table.take_idle(|_| true, false), Some((id(name), name)));
+        }
+    }
+
+    #[test]
+    fn copies_of_a_message_are_taken_out_of_the_queue() {
+        let (mut table, now) = (Entities::new(), Instant::now());
+        for message in [1, 0, 1] {
+            table.offer(&id("a"), message, &LIMITS);
+        }
+        assert_eq!(table.take_queued(&id("a"), |message| *message == 1), [1, 1]);
+        assert!(table.take_queued(&id("b"), |_| true).is_empty());
+        assert_eq!(table.next(&id("a"), now, true), Next::Handle(0));
     }
 
     #[test]

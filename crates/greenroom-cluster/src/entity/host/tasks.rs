@@ -27,8 +27,8 @@ async fn passivate<E: Entity>(host: Weak<Host<E>>) {
             let (now, after) = (Instant::now(), host.settings.passivate_after);
             host.passivate_idle(|since| now >= since + after).await;
             let since = host.table.lock().idle_since();
-            // What becomes idle later is due later than this.
-            since.unwrap_or(now) + after
+            // What becomes idle later is due no earlier than this.
+            since.unwrap_or(now).min(now) + after
         };
         sleep_until(next).await;
     }

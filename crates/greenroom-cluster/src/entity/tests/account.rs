@@ -30,6 +30,7 @@ pub(super) struct Account {
     state: Stored<Amounts>,
     id: EntityId,
     fence: u64,
+    peeks: u64,
 }
 
 /// A message that can be asked with.
@@ -57,6 +58,7 @@ impl Account {
             state: activation.state,
             id: activation.id,
             fence: activation.fence,
+            peeks: 0,
         }
     }
 }
@@ -100,6 +102,21 @@ impl AsyncHandler<Wait> for Account {
         let gate = gate(self.id.as_str());
         gate.acquire().await.expect("it is open").forget();
         AsyncHandler::handle(self, Add(amount), context).await
+    }
+}
+
+/// Returns how often it was handled, when the test lets it go on. Saves nothing.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Peek;
+
+impl AsyncHandler<Peek> for Account {
+    type Reply = u64;
+
+    async fn handle(&mut self, _: Peek, _: &mut Context<Self>) -> u64 {
+        let gate = gate(self.id.as_str());
+        gate.acquire().await.expect("it is open").forget();
+        self.peeks += 1;
+        self.peeks
     }
 }
 
@@ -173,6 +190,7 @@ messages! {
     Begin "begin" Async Result<(), StateError>,
     Explode "explode" Sync (),
     Fail "fail" Async (),
+    Peek "peek" Async u64,
     Read "read" Sync (Vec<u64>, u64),
     Wait "wait" Async Result<Vec<u64>, StateError>,
 }

@@ -166,7 +166,7 @@ async fn what_cannot_be_handled_is_rejected_with_the_reason() {
     let handle = |request| crate::wire::Inbound::handle(std::sync::Arc::clone(&node.host), request);
     let mut request = super::account::request("1", &Read, None);
     request.message = "write".into();
-    let known = ["add", "begin", "explode", "fail", "read", "wait"];
+    let known = ["add", "begin", "explode", "fail", "peek", "read", "wait"];
     let known = known.map(str::to_owned).to_vec();
     let outcome = handle(request).await.outcome;
     assert_eq!(outcome, Err(Rejection::NoSuchMessage { known }));

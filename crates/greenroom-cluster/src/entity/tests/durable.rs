@@ -4,9 +4,12 @@ use std::time::Duration;
 
 use tokio::time::advance;
 
-use super::account::{Add, Fail, Node, Read, Wait, gate};
+use super::account::{Account, Add, Fail, Node, Peek, Read, Wait, gate};
+use crate::entity::content;
 use crate::entity::lease::LocalNodes;
-use crate::entity::{HostSettings, MemoryStorage};
+use crate::entity::{HostSettings, Key, MemoryStorage, Storage};
+use crate::names::EntityId;
+use crate::remote::RemoteActor;
 use crate::wire::Rejection;
 
 fn node(settings: HostSettings) -> Node {
@@ -49,6 +52,76 @@ async fn two_deliveries_at_once_are_applied_once() {
     gate("twice").add_permits(2);
     assert_eq!(tokio::join!(one, other), (Ok(()), Ok(())));
     assert_eq!(amounts(&node, "twice").await, [1]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn another_message_of_the_same_id_is_another_one() {
+    let node = node(HostSettings::default());
+    node.deliver("same", "x", Add(1))
+        .await
+        .expect("it is handled");
+    gate("same").add_permits(1);
+    node.deliver("same", "x", Wait(2))
+        .await
+        .expect("it is handled");
+    assert_eq!(amounts(&node, "same").await, [1, 2]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_copy_has_the_outcome_of_the_message_that_it_waited_behind() {
+    let node = node(HostSettings::default());
+    gate("copies").add_permits(2);
+    // One that fails, and one that is handled and saves nothing.
+    let fail = || node.deliver("failing", "x", Fail(1));
+    let failed = tokio::join!(fail(), fail());
+    assert!(failed.0.is_err() && failed.0 == failed.1, "{failed:?}");
+    let peek = || node.deliver("copies", "x", Peek);
+    assert_eq!(
+        tokio::join!(peek(), peek(), peek()),
+        (Ok(()), Ok(()), Ok(()))
+    );
+    assert_eq!(
+        node.ask("copies", Peek).await,
+        Ok(2),
+        "the others were not handled"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_handler_that_is_too_slow_has_failed() {
+    let node = node(HostSettings::default());
+    let slow = node.deliver("slow", "x", Wait(1)).await;
+    let error = "it was not handled within 1m".to_owned();
+    assert_eq!(slow, Err(Rejection::Failed { error }));
+    let late = node.ask("slow", Wait(1)).await;
+    assert_eq!(late, Err(Rejection::Late));
+}
+
+#[tokio::test(start_paused = true)]
+async fn old_ids_are_forgotten_by_entities_that_are_passivated_again_and_again() {
+    let storage = MemoryStorage::new();
+    let settings = HostSettings::default();
+    let node = Node::new(LocalNodes::new().register("a"), storage.clone(), settings);
+    for id in 0..200 {
+        let id = id.to_string();
+        node.deliver("1", &id, Add(0)).await.expect("it is handled");
+    }
+    // It stays until the first 72 are old.
+    advance(Duration::from_secs(3 * 60)).await;
+    for _ in 0..100 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(node.host.status().entities, 1);
+    advance(Duration::from_mins(1)).await;
+    while node.host.status().entities > 0 {
+        tokio::task::yield_now().await;
+    }
+    let key = Key::new(Account::NAME, EntityId::from(1));
+    let loaded = storage.load(&key, u64::MAX).await.expect("it is there");
+    let saved = loaded.content.expect("it was saved");
+    let (applied, _) = content::decode(saved, tokio::time::Instant::now()).expect("a content");
+    assert_eq!(applied.len(), 128);
+    assert!(!applied.contains("add/71") && applied.contains("add/72"));
 }
 
 #[tokio::test(start_paused = true)]

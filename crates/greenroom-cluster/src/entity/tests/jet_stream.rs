@@ -5,6 +5,7 @@ use std::time::Duration;
 use async_nats::jetstream::{self, Context, kv, stream};
 use bytes::Bytes;
 use greenroom_test_servers::{NatsCluster, NatsServer};
+use tokio::time::{sleep, timeout};
 
 use super::account::{Add, Node, Read, Wait, gate};
 use crate::entity::kv::Bucket;
@@ -50,7 +51,18 @@ impl Buckets {
                 num_replicas: servers.len(),
                 ..Default::default()
             };
-            jetstream.create_stream(config).await.expect("it is new");
+            // Servers that have just started may not know each other yet.
+            let made = async {
+                while jetstream
+                    .get_or_create_stream(config.clone())
+                    .await
+                    .is_err()
+                {
+                    sleep(Duration::from_millis(50)).await;
+                }
+            };
+            let made = timeout(Duration::from_mins(1), made).await;
+            made.expect("it is made");
             jetstream.get_key_value(bucket).await.expect("it is there")
         };
         Self {

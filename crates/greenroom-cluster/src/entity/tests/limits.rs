@@ -123,8 +123,8 @@ async fn a_state_that_is_too_large_is_not_saved() {
     let (amounts, _) = node.ask("1", Read).await.expect("it is active");
     assert_eq!(amounts, saved, "it goes on with what is stored");
     let rejected = node.deliver("1", "x", Add(u64::MAX)).await;
-    let error = "the state has 1030 bytes, and may have 1024".to_owned();
-    assert_eq!(rejected, Err(Rejection::Failed { error }), "with its id");
+    let error = "the state has 1029 bytes, and may have 1024".to_owned();
+    assert_eq!(rejected, Err(Rejection::Failed { error }));
 }
 
 #[tokio::test(start_paused = true)]
