@@ -129,6 +129,7 @@ impl Exchange {
         let protocol = headers.get(UPGRADE).filter(|_| has_wish).cloned();
         headers::remove_hop_by_hop(&mut headers);
         headers.remove(CONTENT_LENGTH);
+        headers::join_cookies(&mut headers);
         let fields = self.shared.settings.forwarded;
         self.origin.tell(&mut headers, fields, host.as_ref());
         headers.remove(HOST);
@@ -162,7 +163,11 @@ impl Exchange {
         let upstreams = &self.shared.upstreams;
         let mut tried = Vec::new();
         let mut refused = None;
-        for number in 0..self.shared.settings.tries_max {
+        // A kept connection that was dying says nothing of its upstream, and takes no try away; but
+        // there may be no more of them than tries.
+        let tries_max = self.shared.settings.tries_max;
+        let mut stale = 0;
+        for number in 0..tries_max.saturating_mul(2) {
             let Some(mut permit) = upstreams.acquire(&tried, number > 0) else {
                 break;
             };
@@ -184,15 +189,19 @@ impl Exchange {
             if let Some(status) = outgoing.upload.fault() {
                 return Err(rejection::not_received(status));
             }
-            let may_repeat = failed.may_repeat(outgoing);
+            let is_stale = failed.is_stale && stale < tries_max;
+            stale += u32::from(is_stale);
+            let has_tries = number + 1 - stale < tries_max;
+            let mut is_last = !failed.may_repeat(outgoing) || !has_tries;
             if !failed.is_stale {
                 permit.failed(failed.failure, &failed.error);
                 tried.push(permit.index());
-            } else if !may_repeat {
+                is_last |= tried.len() == upstreams.len();
+            } else if is_last {
                 permit.note(failed.failure, &failed.error);
             }
             refused = Some(rejection::failed(failed.failure));
-            if !may_repeat || tried.len() == upstreams.len() {
+            if is_last {
                 break;
             }
         }
@@ -288,6 +297,11 @@ impl Exchange {
         }
         headers::remove_hop_by_hop(&mut head.headers);
         let body = match (upgrade, wish) {
+            (None, Some(wish)) if wish.is_extended_connect() && head.status.is_success() => {
+                // The client would take it for the beginning of the tunnel (RFC 8441, 5).
+                permit.note(Failure::ResponseHead, "no 101, which was asked for");
+                return rejection::failed(Failure::ResponseHead);
+            }
             (None, _) => {
                 let idle = settings.body_idle_timeout;
                 ResponseBody::streamed(incoming, idle, (permit, attempt), upload)

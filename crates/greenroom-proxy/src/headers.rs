@@ -7,7 +7,7 @@ use axum::extract::ConnectInfo;
 use greenroom_server::ForwardedFor;
 use greenroom_stage::Client;
 use http::header::{
-    CONNECTION, CONTENT_LENGTH, FORWARDED, HOST, HeaderName, PROXY_AUTHENTICATE,
+    CONNECTION, CONTENT_LENGTH, COOKIE, FORWARDED, HOST, HeaderName, PROXY_AUTHENTICATE,
     PROXY_AUTHORIZATION, TE, TRANSFER_ENCODING, UPGRADE, VIA,
 };
 use http::request::Parts;
@@ -37,8 +37,9 @@ const OF_PROXIES: [HeaderName; 9] = [
 ];
 
 /// Fields that concern one connection only (RFC 9110, 7.6.1), beside those that `Connection` names.
-const OF_CONNECTION: [HeaderName; 8] = [
+const OF_CONNECTION: [HeaderName; 9] = [
     CONNECTION,
+    HeaderName::from_static("http2-settings"),
     HeaderName::from_static("keep-alive"),
     HeaderName::from_static("proxy-connection"),
     PROXY_AUTHENTICATE,
@@ -47,6 +48,20 @@ const OF_CONNECTION: [HeaderName; 8] = [
     TRANSFER_ENCODING,
     UPGRADE,
 ];
+
+/// Joins cookies that came as several fields, as they do by HTTP/2 and HTTP/3: HTTP/1.1 has one
+/// field of them (RFC 9113, 8.2.3).
+pub(crate) fn join_cookies(headers: &mut HeaderMap) {
+    let cookies: Vec<_> = headers.get_all(COOKIE).iter().collect();
+    if cookies.len() < 2 {
+        return;
+    }
+    let cookies: Vec<_> = cookies.into_iter().map(HeaderValue::as_bytes).collect();
+    // Of values, with a separator of plain characters: it is one.
+    if let Ok(joined) = HeaderValue::from_bytes(&cookies.join(&b"; "[..])) {
+        headers.insert(COOKIE, joined);
+    }
+}
 
 /// The sender of a request, as upstreams are told.
 #[derive(Clone, Debug)]

@@ -57,6 +57,13 @@ fn is_http(protocol: &str) -> bool {
 }
 
 fn extended_connect(parts: &mut Parts, protocol: &Protocol) -> Option<Wish> {
+    if protocol
+        .as_str()
+        .split(',')
+        .any(|token| is_http(token.trim()))
+    {
+        return None;
+    }
     let client = parts.extensions.remove::<OnUpgrade>()?;
     let protocol = HeaderValue::from_str(protocol.as_str()).ok()?;
     parts.method = Method::GET;
@@ -71,6 +78,11 @@ fn extended_connect(parts: &mut Parts, protocol: &Protocol) -> Option<Wish> {
 }
 
 impl Wish {
+    /// Returns `true` if any successful response is the beginning of the tunnel to its client.
+    pub(crate) fn is_extended_connect(&self) -> bool {
+        self.is_extended_connect
+    }
+
     /// Begins the tunnel, and returns the status of the client's response.
     pub(crate) fn grant(
         self,

@@ -154,6 +154,45 @@ async fn an_idle_connection_that_dies_on_reuse_costs_an_idempotent_request_nothi
     .await;
 }
 
+/// The kept connection and a new one of the upstream that is gone are two; the other is the third.
+#[tokio::test]
+async fn a_dying_connection_takes_no_try_away() {
+    within(async {
+        let gone = Scripted::start(|number, mut stream| async move {
+            while let Some(asked) = head(&mut stream).await {
+                if number > 0 || asked.contains("/second") {
+                    return;
+                }
+                stream.write_all(ok("gone").as_bytes()).await.unwrap();
+            }
+        });
+        let other = Scripted::start(|_, mut stream| async move {
+            while let Some(asked) = head(&mut stream).await {
+                if asked.contains("/held") {
+                    std::future::pending::<()>().await;
+                }
+                stream.write_all(ok("other").as_bytes()).await.unwrap();
+            }
+        });
+        let (gone, other) = (gone.await, other.await);
+        let rig = Rig::before([gone.address, other.address]);
+        let ask = |path| format!("GET {path} HTTP/1.1\r\nHost: a\r\n\r\n");
+        let mut stream = rig.connect().await;
+        stream.write_all(ask("/first").as_bytes()).await.unwrap();
+        read_to(&mut stream, "\r\n\r\ngone").await;
+        // So that the one that is gone has the fewest requests, again and again.
+        let mut held = rig.connect().await;
+        held.write_all(ask("/held").as_bytes()).await.unwrap();
+        until(|| rig.upstream(1).in_flight == 1).await;
+        stream.write_all(ask("/second").as_bytes()).await.unwrap();
+        read_to(&mut stream, "\r\n\r\nother").await;
+        assert_eq!(rig.upstream(0).failures.response_head, 1);
+        drop(held);
+        rig.end().await;
+    })
+    .await;
+}
+
 #[tokio::test]
 async fn a_post_on_a_connection_that_dies_on_reuse_is_502() {
     within(async {

@@ -167,24 +167,60 @@ async fn an_idle_tunnel_is_closed() {
     .await;
 }
 
+/// Asks for a tunnel of this protocol by HTTP/2.
+async fn extended_connect(
+    rig: &Rig,
+    protocol: &'static str,
+) -> (http::Response<h2::RecvStream>, h2::SendStream<Bytes>) {
+    let (client, connection) = h2::client::handshake(rig.connect().await).await.unwrap();
+    tokio::spawn(connection);
+    let mut client = client.ready().await.unwrap();
+    until(|| client.is_extended_connect_protocol_enabled()).await;
+    let mut request = http::Request::builder()
+        .method("CONNECT")
+        .uri(format!("http://{}/chat", rig.address))
+        .header("sec-websocket-version", "13")
+        .header("http2-settings", "AAMAAABk")
+        .body(())
+        .unwrap();
+    let protocol = h2::ext::Protocol::from_static(protocol);
+    request.extensions_mut().insert(protocol);
+    let (response, send) = client.send_request(request, false).unwrap();
+    (response.await.unwrap(), send)
+}
+
+#[tokio::test]
+async fn http_within_a_tunnel_of_http2_is_not_asked_for_either() {
+    within(async {
+        let rig = Rig::before([crate::upstreams::start_echo().await]);
+        for protocol in ["h2c", "websocket, H2C", "HTTP/2.0"] {
+            let (response, _send) = extended_connect(&rig, protocol).await;
+            assert_eq!(response.status(), 501, "{protocol}");
+        }
+        assert_eq!(rig.upstream(0).requests, 0);
+        rig.end().await;
+    })
+    .await;
+}
+
+/// Any successful response would open the tunnel (RFC 8441, 5).
+#[tokio::test]
+async fn a_page_in_place_of_a_websocket_over_http2_is_502() {
+    within(async {
+        let upstream = Scripted::responds("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nlogin");
+        let rig = Rig::before([upstream.await.address]);
+        let (response, _send) = extended_connect(&rig, "websocket").await;
+        assert_eq!(response.status(), 502);
+        rig.end().await;
+    })
+    .await;
+}
+
 #[tokio::test]
 async fn rfc8441_a_websocket_over_http2_becomes_one_of_http1() {
     within(async {
         let rig = Rig::before([serve(chatting()).await]);
-        let (client, connection) = h2::client::handshake(rig.connect().await).await.unwrap();
-        tokio::spawn(connection);
-        let mut client = client.ready().await.unwrap();
-        until(|| client.is_extended_connect_protocol_enabled()).await;
-        let mut request = http::Request::builder()
-            .method("CONNECT")
-            .uri(format!("http://{}/chat", rig.address))
-            .header("sec-websocket-version", "13")
-            .body(())
-            .unwrap();
-        let protocol = h2::ext::Protocol::from_static("websocket");
-        request.extensions_mut().insert(protocol);
-        let (response, mut send) = client.send_request(request, false).unwrap();
-        let response = response.await.unwrap();
+        let (response, mut send) = extended_connect(&rig, "websocket").await;
         assert_eq!(response.status(), 200);
         assert!(!response.headers().contains_key("sec-websocket-accept"));
         // A text of two bytes, masked by zeros (RFC 6455, 5.2).
