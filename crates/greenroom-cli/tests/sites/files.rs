@@ -25,6 +25,7 @@ fn site() -> Site {
     directory.write("outside/file", "outside");
     directory.write("public/index.html", "index");
     directory.write("public/a b.txt", "0123456789");
+    directory.write("public/empty.txt", "");
     directory.write("public/below/index.html", "below");
     directory.write("public/.hidden", "hidden");
     directory.write("public/.git/config", "hidden");
@@ -161,6 +162,15 @@ fn ranges_and_conditions_are_kept() {
         (416, Some("bytes */10"))
     );
     assert_eq!(ask(&site, path, "Range: bytes=0-1,3-4\r\n").status, 200);
+    // More than there is of the end is all; another unit does not count (RFC 9110, section 14).
+    for of_all in ["bytes=-65536", "Bytes=-11", "items=0-5", "bytes"] {
+        let all = ask(&site, path, &format!("Range: {of_all}\r\n"));
+        assert_eq!((all.status, all.text()), (200, "0123456789".to_owned()));
+    }
+    assert_eq!(ask(&site, path, "Range: BYTES=2-4\r\n").text(), "234");
+    assert_eq!(ask(&site, path, "Range: bytes=-0\r\n").status, 416);
+    let empty = ask(&site, "/empty.txt", "Range: bytes=0-\r\n");
+    assert_eq!((empty.status, empty.body.len()), (200, 0));
     for (condition, status) in [
         (format!("If-None-Match: {tag}\r\n"), 304),
         (format!("If-None-Match: W/{tag}\r\n"), 304),

@@ -121,19 +121,21 @@ impl Files {
         Ok(response)
     }
 
-    /// Responds with a range only if its condition holds (RFC 9110, section 13.1.5).
+    /// Responds with a range only if its condition holds (RFC 9110, section 13.1.5), and if there
+    /// is one.
     async fn with_range(&mut self, mut request: Request<Body>) -> Response<Body> {
         let condition = request.headers_mut().remove(header::IF_RANGE);
-        let Some(condition) = condition else {
+        let Some(range) = take_range(request.headers_mut()) else {
             return self.of_directory(request).await;
         };
-        let mut again = like(&request);
-        again.headers_mut().remove(header::RANGE);
+        let whole = like(&request);
+        request.headers_mut().insert(header::RANGE, range.clone());
         let response = self.of_directory(request).await;
         let is_range = response.status() == StatusCode::PARTIAL_CONTENT
             || response.status() == StatusCode::RANGE_NOT_SATISFIABLE;
-        if is_range && !is_same(response.headers(), &condition) {
-            return self.of_directory(again).await;
+        let holds = condition.is_none_or(|condition| is_same(response.headers(), &condition));
+        if is_range && (!holds || is_of_whole(&range, &response)) {
+            return self.of_directory(whole).await;
         }
         response
     }
@@ -151,6 +153,29 @@ fn like(request: &Request<Body>) -> Request<Body> {
     again.uri_mut().clone_from(request.uri());
     again.headers_mut().clone_from(request.headers());
     again
+}
+
+/// Takes the range out of a request, as the directory knows it. One of another unit than bytes does
+/// not count (RFC 9110, section 14.2).
+fn take_range(headers: &mut HeaderMap) -> Option<HeaderValue> {
+    let range = headers.remove(header::RANGE)?;
+    let (unit, set) = range.to_str().ok()?.split_once('=')?;
+    if !unit.trim().eq_ignore_ascii_case("bytes") {
+        return None;
+    }
+    HeaderValue::try_from(format!("bytes={set}")).ok()
+}
+
+/// Returns true where the directory is wrong: more bytes from the end than there are mean the whole
+/// file (RFC 9110, section 14.1.2), and of an empty one there is no part.
+fn is_of_whole(range: &HeaderValue, response: &Response<Body>) -> bool {
+    if response.status() == StatusCode::PARTIAL_CONTENT {
+        let part = response.headers().get(header::CONTENT_RANGE);
+        return part.is_some_and(|part| part.as_bytes().ends_with(b"/0"));
+    }
+    let suffix = range.as_bytes().strip_prefix(b"bytes=-");
+    let digits = suffix.filter(|digits| digits.iter().all(u8::is_ascii_digit));
+    digits.is_some_and(|digits| digits.iter().any(|digit| *digit != b'0'))
 }
 
 /// Returns true if this is the validator of the file, whole: a strong entity tag, or a date.
