@@ -20,7 +20,18 @@ public final class ActorBench {
 
   private ActorBench() {}
 
-  public static void main(String[] arguments) throws Exception {
+  public static void main(String[] arguments) {
+    try {
+      run(arguments);
+      Runtime.getRuntime().halt(0);
+    } catch (Exception error) {
+      // Pekko's threads would keep the process.
+      error.printStackTrace();
+      Runtime.getRuntime().halt(1);
+    }
+  }
+
+  private static void run(String[] arguments) throws Exception {
     String name = arguments[0];
     long milliseconds = Long.parseLong(arguments[1]);
     int actors = Integer.parseInt(arguments[2]);
@@ -48,7 +59,6 @@ public final class ActorBench {
         };
     System.out.println(outcome);
     System.out.flush();
-    Runtime.getRuntime().halt(0);
   }
 
   /** A dispatcher of exactly so many threads; its throughput is what Pekko has as a default. */

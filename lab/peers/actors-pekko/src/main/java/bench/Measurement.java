@@ -78,7 +78,12 @@ final class Measurement {
       long[] sums = new long[2];
       try (DirectoryStream<Path> threads = Files.newDirectoryStream(Path.of("/proc/self/task"))) {
         for (Path thread : threads) {
-          String[] fields = Files.readString(thread.resolve("schedstat")).split(" ");
+          String[] fields;
+          try {
+            fields = Files.readString(thread.resolve("schedstat")).split(" ");
+          } catch (IOException ended) {
+            continue; // The JVM ends threads of its own as it likes.
+          }
           sums[0] += Long.parseLong(fields[0]);
           sums[1] += Long.parseLong(fields[1]);
         }
