@@ -245,8 +245,8 @@ impl Connection {
         self.keep_alive
     }
 
-    /// Returns `true` if the client asked for the end of the connection behind the last request, and
-    /// so sends no other.
+    /// Returns `true` if the client asked for the end of the connection behind the last request: it
+    /// sends no other.
     #[must_use]
     pub fn is_last_of_client(&self) -> bool {
         self.is_last

@@ -78,10 +78,7 @@ pub(crate) struct Connection<A: App> {
     discarded: usize,
     /// Its requests are sent on to where there is TLS.
     is_redirected: bool,
-    /// There while it waits for its next slice of time, and in that.
-    ticket: Option<Ticket>,
-    /// Since when there is a part of a head, if somebody wants to know.
-    head_since: Option<Box<Instant>>,
+    aside: Option<Box<Aside>>,
     /// Its first request has its response.
     responded: bool,
     /// The client ended its side.
@@ -89,6 +86,15 @@ pub(crate) struct Connection<A: App> {
     /// There while the body of a response to a client that ended its side has nothing to send.
     silence: Option<Pin<Box<Sleep>>>,
     leaving: Leaving,
+}
+
+/// The facts about a connection that few have at a time.
+#[derive(Debug, Default)]
+struct Aside {
+    /// There while it waits for its next slice of time, and in that.
+    ticket: Option<Ticket>,
+    /// Since when there is a part of a head, if somebody wants to know.
+    head_since: Option<Instant>,
 }
 
 /// Bytes that are read at once. All that is read of a body is handed over, and nothing kept.
@@ -139,8 +145,7 @@ impl<A: App> Connection<A> {
             closing: Closing::No,
             key: None,
             discarded: 0,
-            ticket: None,
-            head_since: None,
+            aside: None,
             responded: false,
             ended: false,
             silence: None,
@@ -187,13 +192,17 @@ impl<A: App> Connection<A> {
             }
         }
         // It is not the client that is waited for, so no deadline runs.
-        if self.ticket.is_some() && !self.home.bulk.is_turn(&mut self.ticket, cx) {
+        if let Some(aside) = &mut self.aside
+            && aside.ticket.is_some()
+            && !self.home.bulk.is_turn(&mut aside.ticket, cx)
+        {
             return self.wait(Wait::Handler, cx, scratch);
         }
         match self.take_turns(cx, scratch) {
             Turn::Again => {
                 // The others of the loop go first, and what has come meanwhile.
-                self.home.bulk.spend_round(&mut self.ticket, cx);
+                let aside = self.aside.get_or_insert_default();
+                self.home.bulk.spend_round(&mut aside.ticket, cx);
                 self.wait(Wait::Handler, cx, scratch)
             }
             Turn::Wait(wait) => {
@@ -226,9 +235,19 @@ impl<A: App> Connection<A> {
     }
 
     fn end_slice(&mut self) {
-        if self.ticket.is_some() {
-            self.home.bulk.give_up(&mut self.ticket);
+        if let Some(aside) = &mut self.aside
+            && aside.ticket.is_some()
+        {
+            self.home.bulk.give_up(&mut aside.ticket);
+            self.aside.take_if(|aside| aside.head_since.is_none());
         }
+    }
+
+    /// Returns the moment since which there was a part of the head, and forgets it.
+    fn take_head_since(&mut self) -> Option<Instant> {
+        let since = self.aside.as_mut()?.head_since.take();
+        self.aside.take_if(|aside| aside.ticket.is_none());
+        since
     }
 
     fn turn(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> Turn<A> {

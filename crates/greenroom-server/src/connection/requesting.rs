@@ -77,8 +77,8 @@ impl<A: App> Connection<A> {
                 scratch.consume(consumed);
                 let wait = self.wait_for_request(scratch);
                 if !is_blank(scratch.unread()) && self.home.settings.telling.is_timed() {
-                    self.head_since
-                        .get_or_insert_with(|| Box::new(Instant::now()));
+                    let aside = self.aside.get_or_insert_default();
+                    aside.head_since.get_or_insert_with(Instant::now);
                 }
                 if wait == Wait::Head && !scratch.unread().is_empty() && !self.may_wait_for_head() {
                     let status = StatusCode::SERVICE_UNAVAILABLE;
@@ -162,7 +162,7 @@ impl<A: App> Connection<A> {
 
     /// Begins to tell of a request, if that is wanted.
     pub(super) fn tell(&mut self, request: &mut Request<()>) -> Option<Box<Logged>> {
-        let head = self.head_since.take().map(|since| since.elapsed());
+        let head = self.take_head_since().map(|since| since.elapsed());
         let telling = (&*self.home.settings, &self.home.teller);
         let head = head.unwrap_or_default();
         let is_tls = self.socket.is_tls();

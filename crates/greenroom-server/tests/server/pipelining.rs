@@ -58,18 +58,18 @@ async fn a_thousand_requests_in_one_go_are_all_served() {
     .await;
 }
 
-/// Sends `count` requests ahead on one connection, then a short one on another, and returns how many
-/// were handled before the response to that.
+/// Sends `count` requests ahead on one connection, then a short one on another, and returns how
+/// many were handled before the response to that.
 async fn handled_before_a_short_one(
     count: usize,
-    handler: impl Fn() + Send + Sync + Clone + 'static,
+    work: impl Fn() + Send + Sync + Clone + 'static,
 ) -> usize {
-    let handled = Arc::new(AtomicUsize::new(0));
-    let counted = Arc::clone(&handled);
+    let calls = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&calls);
     let server = Rig::start(app(move |request: Request<RequestBody>| {
         if request.uri().path() != "/short" {
             counted.fetch_add(1, Ordering::Relaxed);
-            handler();
+            work();
         }
         named(request)
     }));
@@ -78,9 +78,9 @@ async fn handled_before_a_short_one(
     let mut ahead = server.connect().await;
     assert_eq!(ahead.get("/").await.text(), "/");
     ahead.send(get("/").repeat(count)).await;
-    let before = handled.load(Ordering::Relaxed);
+    let before = calls.load(Ordering::Relaxed);
     assert_eq!(short.get("/short").await.text(), "/short");
-    let meanwhile = handled.load(Ordering::Relaxed) - before;
+    let meanwhile = calls.load(Ordering::Relaxed) - before;
     for _ in 0..count {
         assert_eq!(ahead.response().await.text(), "/");
     }
@@ -100,8 +100,8 @@ async fn a_client_that_sends_a_thousand_ahead_lets_others_go_between() {
 #[tokio::test]
 async fn so_does_one_whose_requests_take_their_time() {
     within(async {
-        let handler = || std::thread::sleep(Duration::from_millis(1));
-        let handled = handled_before_a_short_one(200, handler).await;
+        let work = || std::thread::sleep(Duration::from_millis(1));
+        let handled = handled_before_a_short_one(200, work).await;
         assert!(handled <= 40, "{handled}");
     })
     .await;
