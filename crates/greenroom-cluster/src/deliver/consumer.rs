@@ -47,7 +47,7 @@ pub(crate) struct Consumer {
 pub(crate) enum GiveUp {
     /// After [`HANDLED_WITHIN`], each by itself.
     Each,
-    /// When none was handled for [`HANDLED_WITHIN`]: they wait for one another.
+    /// As soon as none was handled for [`HANDLED_WITHIN`]: they wait for one another.
     All,
 }
 

@@ -1,4 +1,4 @@
-//! The messages that a consumer has in flight: whether they get on, and which one holds up the rest.
+//! The messages that a consumer has in flight: whether they get on, and which holds up the rest.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -133,7 +133,7 @@ mod tests {
         let flight = Flight::new();
         let (one, other) = (flight.begin(), flight.begin());
         for _ in 0..10 {
-            let waited = timeout(HANDLED_WITHIN - MOMENT, other.stalled()).await;
+            let waited = timeout(HANDLED_WITHIN.saturating_sub(MOMENT), other.stalled()).await;
             assert!(waited.is_err(), "it gets on");
             one.is_handled();
         }

@@ -58,7 +58,8 @@ impl Taken {
         if let Some((since, _)) = self.order.front()
             && self.order.len() >= TAKEN_MAX
         {
-            return Look::Full(DUPLICATE_WINDOW - now.saturating_duration_since(*since));
+            let age = now.saturating_duration_since(*since);
+            return Look::Full(DUPLICATE_WINDOW.saturating_sub(age));
         }
         let identity: Arc<str> = identity.into();
         self.known.insert(Arc::clone(&identity));
@@ -145,7 +146,7 @@ mod tests {
         let (mut taken, now) = (Taken::default(), Instant::now());
         assert_eq!(taken.take("a", now), Look::New);
         assert_eq!(taken.take("b", now), Look::New);
-        let later = now + DUPLICATE_WINDOW - Duration::from_secs(1);
+        let later = now + Duration::from_secs(119);
         assert_eq!(taken.take("a", later), Look::Duplicate);
         assert_eq!(taken.take("a", now + DUPLICATE_WINDOW), Look::New);
         assert_eq!((taken.known.len(), taken.order.len()), (1, 1));

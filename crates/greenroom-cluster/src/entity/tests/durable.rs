@@ -107,7 +107,7 @@ async fn old_ids_are_forgotten_by_entities_that_are_passivated_again_and_again()
         node.deliver("1", &id, Add(0)).await.expect("it is handled");
     }
     // It stays until the first 72 are old.
-    advance(Duration::from_secs(3 * 60)).await;
+    advance(Duration::from_mins(3)).await;
     for _ in 0..100 {
         tokio::task::yield_now().await;
     }
