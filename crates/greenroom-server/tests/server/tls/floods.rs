@@ -5,8 +5,10 @@ use std::sync::Arc;
 
 use greenroom_server::Limits;
 use rustls::client::UnbufferedClientConnection;
+use rustls::crypto::cipher::{MessageEncrypter, OutboundChunks, OutboundPlainMessage};
 use rustls::pki_types::ServerName;
 use rustls::unbuffered::ConnectionState;
+use rustls::{ConnectionTrafficSecrets, ContentType, ProtocolVersion, SupportedCipherSuite};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 
@@ -68,6 +70,74 @@ async fn a_request_waits_for_no_more_than_a_few_handshakes() {
             client.await.unwrap();
         }
         assert_eq!(shaken.get(), 200);
+    })
+    .await;
+}
+
+/// A client that has shaken hands, and makes its records one by one.
+struct Records {
+    stream: UnixStream,
+    encrypter: Box<dyn MessageEncrypter>,
+    sequence: u64,
+}
+
+impl Records {
+    async fn connect(server: &Rig) -> Self {
+        let mut config = client_config();
+        config.enable_secret_extraction = true;
+        let shaken = connect(server, &Arc::new(config)).await.unwrap();
+        let (stream, session) = shaken.into_inner();
+        let Some(SupportedCipherSuite::Tls13(suite)) = session.negotiated_cipher_suite() else {
+            panic!("it is TLS 1.3");
+        };
+        let (sequence, secrets) = session.dangerous_extract_secrets().unwrap().tx;
+        let (ConnectionTrafficSecrets::Aes128Gcm { key, iv }
+        | ConnectionTrafficSecrets::Aes256Gcm { key, iv }
+        | ConnectionTrafficSecrets::Chacha20Poly1305 { key, iv }) = secrets
+        else {
+            panic!("there are no others");
+        };
+        Self {
+            stream,
+            encrypter: suite.aead_alg.encrypter(key, iv),
+            sequence,
+        }
+    }
+
+    /// Returns a record of this content.
+    fn record(&mut self, content: &[u8]) -> Vec<u8> {
+        let message = OutboundPlainMessage {
+            typ: ContentType::ApplicationData,
+            version: ProtocolVersion::TLSv1_2,
+            payload: OutboundChunks::Single(content),
+        };
+        let record = self.encrypter.encrypt(message, self.sequence).unwrap();
+        self.sequence += 1;
+        record.encode()
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_sends_records_without_content_is_given_up() {
+    within(async {
+        let server = start(tls().build().unwrap());
+        let mut client = Records::connect(&server).await;
+        // Some are no harm, nor is a request of a byte in each record.
+        let mut sent: Vec<u8> = (0..100).flat_map(|_| client.record(b"")).collect();
+        for byte in b"GET / HTTP/1.1\r\nHost: test\r\n\r\n" {
+            sent.extend(client.record(&[*byte]));
+        }
+        client.stream.write_all(&sent).await.unwrap();
+        assert!(client.stream.read(&mut [0; 4_096]).await.unwrap() > 0);
+        let empty: Vec<u8> = (0..1_000).flat_map(|_| client.record(b"")).collect();
+        // It may be closed before all is written.
+        let _sent = client.stream.write_all(&empty).await;
+        while client
+            .stream
+            .read(&mut [0; 4_096])
+            .await
+            .is_ok_and(|bytes| bytes > 0)
+        {}
     })
     .await;
 }
