@@ -177,6 +177,7 @@ fn of_stream(stream: &StreamMeasurement) -> Vec<(&'static str, f64)> {
         ("seconds", seconds),
         ("sent", tally.counts.sent as f64),
         ("ok", ok),
+        ("ok_500_ms", tally.good.count_within(COLLAPSED) as f64),
         ("rejected", rejected),
         ("failed", failed),
         ("ok_percent", 100.0 * ok / (ok + rejected + failed).max(1.0)),
