@@ -22,7 +22,7 @@ pub(super) const HANDLED_WITHIN: Duration = Duration::from_mins(2);
 /// The most messages that are fetched at once.
 const FETCHED_MAX: usize = 256;
 /// The servers forget a fetch for which there are no messages after this time, and then there is
-/// another one: so long nothing may come where a fetch was lost.
+/// another one. Where a fetch was lost, that is 5 s later.
 const FETCH_LASTS: Duration = Duration::from_secs(5);
 /// The pauses before a message that was not handled is delivered again.
 pub(super) const PAUSE_MIN: Duration = Duration::from_secs(1);
@@ -52,7 +52,9 @@ pub(crate) enum GiveUp {
 }
 
 /// Handles one message, at this node or another.
-pub(crate) type Handle = Arc<dyn Fn(Request) -> BoxFuture<'static, Response> + Send + Sync>;
+pub(crate) type Handle = Arc<dyn Fn(Request) -> Handling + Send + Sync>;
+
+type Handling = BoxFuture<'static, Response>;
 
 impl Consumer {
     /// Handles messages until it is stopped, or the node ends.
@@ -195,28 +197,54 @@ impl One {
             GiveUp::Each => HANDLED_WITHIN,
             GiveUp::All => TIMEOUT_MAX,
         };
-        let timeout = Some(timeout);
-        let request = Request { timeout, ..request };
-        let handled = self.in_progress(handle(request.clone())).await;
+        let request = Request {
+            timeout: Some(timeout),
+            ..request
+        };
+        let mut handled = handle(request.clone());
+        if let Some(response) = self.in_progress(&request, &mut handled).await {
+            let outcome = self.judged(response, timeout);
+            return self.settle(&request, outcome).await;
+        }
+        // It is in the actor's mailbox all the same, and keeps its share of what is in flight until
+        // it is handled there, in vain perhaps: an actor that hangs gets no others.
+        if handled.await.outcome.is_ok() {
+            self.settle(&request, Ok(())).await;
+        }
+        self.flight.is_handled();
+    }
+
+    /// Returns the outcome of a message. Where it waited with others for longer than may be, it has
+    /// failed: nobody else was in its way.
+    fn judged(&self, response: Response, timeout: Duration) -> Result<(), Rejection> {
+        match response.outcome {
+            Ok(_) => Ok(()),
+            Err(Rejection::Late) if self.give_up == GiveUp::All => Err(too_slow(timeout)),
+            Err(rejection) => Err(rejection),
+        }
+    }
+
+    /// Tells the servers what came of the message.
+    async fn settle(&self, request: &Request, outcome: Result<(), Rejection>) {
         let info = self.message.info().ok();
         let sequence = info.as_ref().map_or(0, |info| info.stream_sequence);
-        let Err(rejection) = handled.outcome else {
+        let Err(rejection) = outcome else {
             self.flight.forget(sequence);
             self.core.meters.delivered();
             return acknowledge(&self.message, AckKind::Ack).await;
         };
         let failures_max = self.core.limits.failures_max;
         if !rejection.is_passing() && self.flight.failed(sequence) >= failures_max {
-            self.flight.forget(sequence);
-            return self.bury(&request, &rejection).await;
+            return self.bury(request, &rejection, sequence).await;
         }
         let delivered = info.map_or(1, |info| u32::try_from(info.delivered).unwrap_or(1));
         let pause = PAUSE_MIN.saturating_mul(1 << delivered.clamp(1, 7).saturating_sub(1));
         acknowledge(&self.message, AckKind::Nak(Some(pause.min(PAUSE_MAX)))).await;
     }
 
-    /// Waits for the handling, and tells the servers meanwhile that it goes on.
-    async fn in_progress(&self, mut handled: BoxFuture<'static, Response>) -> Response {
+    /// Waits for the handling, and tells the servers meanwhile that it goes on. `None` if the
+    /// message was given up, and comes again.
+    async fn in_progress(&self, request: &Request, handled: &mut Handling) -> Option<Response> {
         let in_flight = self.flight.begin();
         let stalled = in_flight.stalled();
         tokio::pin!(stalled);
@@ -224,14 +252,20 @@ impl One {
         progress.tick().await;
         loop {
             tokio::select! {
-                response = &mut handled => {
+                response = &mut *handled => {
                     if response.outcome.as_ref().err().is_none_or(|error| !error.is_passing()) {
-                        in_flight.is_handled();
+                        self.flight.is_handled();
                     }
-                    return response;
+                    return Some(response);
                 }
                 is_blamed = &mut stalled, if self.give_up == GiveUp::All => {
-                    return Response::rejected(given_up(is_blamed));
+                    let rejection = if is_blamed {
+                        too_slow(HANDLED_WITHIN)
+                    } else {
+                        Rejection::Late
+                    };
+                    self.settle(request, Err(rejection)).await;
+                    return None;
                 }
                 _ = progress.tick() => acknowledge(&self.message, AckKind::Progress).await,
             }
@@ -239,7 +273,7 @@ impl One {
     }
 
     /// Moves a message that cannot be handled to the stream of dead ones.
-    async fn bury(&self, request: &Request, rejection: &Rejection) {
+    async fn bury(&self, request: &Request, rejection: &Rejection, sequence: u64) {
         let Some(nats) = self.core.nats() else { return };
         self.core.meters.dead_letter(rejection.label());
         tracing::warn!(
@@ -251,7 +285,10 @@ impl One {
             "a durable message is dead"
         );
         match nats.bury(request, rejection).await {
-            Ok(()) => acknowledge(&self.message, AckKind::Term).await,
+            Ok(()) => {
+                self.flight.forget(sequence);
+                acknowledge(&self.message, AckKind::Term).await;
+            }
             Err(error) => {
                 tracing::warn!(target: TARGET, %error, "a dead letter was not kept: it stays");
                 acknowledge(&self.message, AckKind::Nak(Some(PAUSE_MAX))).await;
@@ -260,12 +297,8 @@ impl One {
     }
 }
 
-/// Returns the rejection of a message that was given up because nothing got on.
-fn given_up(is_blamed: bool) -> Rejection {
-    if !is_blamed {
-        return Rejection::Late;
-    }
-    let within = humantime::format_duration(HANDLED_WITHIN);
+fn too_slow(within: Duration) -> Rejection {
+    let within = humantime::format_duration(within);
     Rejection::Failed {
         error: format!("it was not handled within {within}"),
     }

@@ -184,6 +184,17 @@ impl Search<'_> {
                 Ok(Response {
                     outcome: Ok(reply), ..
                 }) => return Ok(reply),
+                // Whoever waited there has left: a handler that is too slow has failed.
+                Ok(Response {
+                    outcome: Err(Rejection::Late),
+                    ..
+                })
+                | Err(SendFailure::Late)
+                    if self.may_be_repeated(&request) =>
+                {
+                    self.repeated += 1;
+                    self.core.entities.forget(self.key);
+                }
                 Ok(Response {
                     outcome: Err(rejection),
                     ..
@@ -191,10 +202,6 @@ impl Search<'_> {
                 Err(SendFailure::NoResponders) => {
                     self.failure = Failure::Sent(SendFailure::NoResponders, node.clone());
                     self.leave_out(node);
-                }
-                Err(SendFailure::Late) if self.may_be_repeated(&request) => {
-                    self.repeated += 1;
-                    self.core.entities.forget(self.key);
                 }
                 Err(failure) => {
                     // The next message asks anew who has it.

@@ -109,7 +109,7 @@ pub enum StateError {
     /// The state is too large.
     #[error("the state has {bytes} bytes, and may have {bytes_max}")]
     TooLarge {
-        /// The size of the state and of what is stored with it.
+        /// The size of the state; where the storage refused it, of the ids that go with it, too.
         bytes: usize,
         /// The size that it may have.
         bytes_max: usize,

@@ -1,5 +1,7 @@
 //! Entities of one process, without a server.
 
+use std::time::Duration;
+
 use greenroom_actor::ActorSystem;
 use greenroom_cluster::{Cluster, HostError, PublishError, RemoteError};
 
@@ -43,6 +45,20 @@ async fn a_host_that_comes_later_is_waited_for() {
         host_at(&cluster)
     };
     let ((_hosting, _system), ()) = tokio::join!(host, cluster.host_known::<Account>());
+}
+
+/// Each of the twenty failures takes a minute, and the pause behind it another.
+#[tokio::test(start_paused = true)]
+async fn a_durable_message_whose_handler_hangs_becomes_a_dead_letter() {
+    let cluster = Cluster::local();
+    let (_hosting, _system) = host_at(&cluster);
+    let account = account(&cluster, "1");
+    account.hang().deliver().await.expect("it is taken");
+    tokio::time::sleep(Duration::from_hours(1)).await;
+    assert_eq!(cluster.status().dead_letters, 1);
+    // The entity goes on.
+    let amounts = account.amounts().ask().await;
+    assert_eq!(amounts.expect("a reply"), [0_u64; 0]);
 }
 
 #[tokio::test(start_paused = true)]
