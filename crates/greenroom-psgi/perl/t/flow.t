@@ -35,6 +35,16 @@ my %response = (
     dying_child => sub { my $pid = fork // die; die "no such program\n" if !$pid; waitpid $pid, 0; [ 200, [], [ $? >> 8 ] ] },
     delayed_child => sub { sub { my $pid = fork // die; die "no such program\n" if !$pid; waitpid $pid, 0; $_[0]->([ 200, [], [ $? >> 8 ] ]) } },
     child   => sub { my $pid = fork // die; waitpid $pid, 0 if $pid; push @log, 'went on'; [ 200, [], [ $? >> 8 ] ] },
+    writing_child => sub {
+        sub {
+            my $w = $_[0]->([ 200, [] ]);
+            my $pid = fork // die;
+            if (!$pid) { $w->write('child') for 1 .. 20; exit }
+            waitpid $pid, 0;
+            $w->write('parent');
+            $w->close;
+        };
+    },
     proc    => sub { open my $file, '<', '/proc/self/status' or die; [ 200, [], $file ] },
     hints   => sub { my $env = shift; sub { $env->{'psgix.informational'}->(103, []); $_[0]->([ 200, [], [ 'hinted' ] ]) } },
     polled  => sub { sub { my $w = $_[0]->([ 200, [] ]); $w->poll_cb(sub { $_[0]->write('p' x 100_000) }) } },
@@ -148,6 +158,14 @@ for my $name (qw(dying_child delayed_child)) {
     $worker->link->send_raw($go);
     is_deeply [ map { $worker->reply->{body} } 1 .. 2 ], [ 255, 'behind' ], "$name ends";
     log_is('behind', 'and does not do what waits behind its request');
+}
+{
+    my $both = join '', map { ($worker->request_frame($_))[1] } '/writing_child', '/name?behind';
+    $worker->link->send_raw($both);
+    my @replies = map { $worker->reply } 1 .. 4;
+    is join('', map { $_->{type} } @replies), 'hder', 'a child that writes takes nothing of its parent';
+    is_deeply [ map { $_->{body} } @replies[ 1, 3 ] ], [qw(parent behind)];
+    log_is('behind');
 }
 is $worker->get('/child')->{body}, 0, 'a child that returns has ended';
 log_is('went on');

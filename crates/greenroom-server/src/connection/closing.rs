@@ -115,13 +115,19 @@ impl<A: App> Connection<A> {
 
     /// Decides whether a client that has just ended its side is gone. One that only has no more to
     /// send says so behind its request; one that does so later has most likely left.
-    pub(super) fn has_left(&self) -> bool {
-        let is_late = match self.waiting.wait {
-            Wait::Handler => self.home.age(self.waiting.since) > HALF_CLOSED,
-            Wait::Watch => true,
-            _ => false,
+    pub(super) fn has_left(&mut self) -> bool {
+        if self.socket.is_hung_up() {
+            return true;
+        }
+        let since = match (self.waiting.wait, &mut self.exchange) {
+            (Wait::Handler, _) => self.waiting.since,
+            // It may have ended its side at any time since its request.
+            (Wait::Watch, Some(exchange)) if !exchange.is_responding() => {
+                exchange.as_mut().about().since
+            }
+            _ => return false,
         };
-        self.socket.is_hung_up() || (is_late && !self.home.settings.half_close)
+        self.home.age(since) > HALF_CLOSED && !self.home.settings.half_close
     }
 
     /// Waits for a client that ended its side, and may have left: for a response that begins soon,

@@ -191,38 +191,45 @@ impl<A: App> Connection<A> {
                 return Poll::Ready(outcome);
             }
         }
-        // It is not the client that is waited for, so no deadline runs.
         if let Some(aside) = &mut self.aside
             && aside.ticket.is_some()
             && !self.home.bulk.is_turn(&mut aside.ticket, cx)
         {
-            return self.wait(Wait::Handler, cx, scratch);
+            return self.wait(self.wait_for_slice(), cx, scratch);
         }
         match self.take_turns(cx, scratch) {
-            Turn::Again => {
+            (Turn::Again, _) => {
                 // The others of the loop go first, and what has come meanwhile.
                 let aside = self.aside.get_or_insert_default();
                 self.home.bulk.spend_round(&mut aside.ticket, cx);
-                self.wait(Wait::Handler, cx, scratch)
+                self.wait(self.wait_for_slice(), cx, scratch)
             }
-            Turn::Wait(wait) => {
-                self.end_slice();
+            (Turn::Wait(wait), turns) => {
+                self.end_slice(turns);
                 self.wait(wait, cx, scratch)
             }
-            Turn::End(outcome) => {
-                self.end_slice();
+            (Turn::End(outcome), turns) => {
+                self.end_slice(turns);
                 Poll::Ready(outcome)
             }
         }
     }
 
-    /// Takes turns until it must wait, or has had its time.
-    fn take_turns(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> Turn<A> {
+    /// The wait for the next slice, in which no deadline runs but that of taking leave.
+    fn wait_for_slice(&self) -> Wait {
+        match self.closing {
+            Closing::Lingering => Wait::Linger,
+            Closing::No | Closing::Flush | Closing::Linger => Wait::Handler,
+        }
+    }
+
+    /// Takes turns until it must wait, or has had its time; returns how many, too.
+    fn take_turns(&mut self, cx: &mut Context<'_>, scratch: &mut Scratch) -> (Turn<A>, usize) {
         let mut begun = None;
         for turn in 1..=TURNS_MAX {
             match self.turn(cx, scratch) {
                 Turn::Again => {}
-                end => return end,
+                end => return (end, turn),
             }
             if turn % TURNS_CLOCKED == 0 {
                 let now = Instant::now();
@@ -231,14 +238,16 @@ impl<A: App> Connection<A> {
                 }
             }
         }
-        Turn::Again
+        (Turn::Again, TURNS_MAX)
     }
 
-    fn end_slice(&mut self) {
+    /// Ends a slice after so many turns. The round is over with it, unless they were few.
+    fn end_slice(&mut self, turns: usize) {
         if let Some(aside) = &mut self.aside
             && aside.ticket.is_some()
         {
-            self.home.bulk.give_up(&mut aside.ticket);
+            let is_short = turns < TURNS_CLOCKED;
+            self.home.bulk.end_turn(&mut aside.ticket, is_short);
             self.aside.take_if(|aside| aside.head_since.is_none());
         }
     }

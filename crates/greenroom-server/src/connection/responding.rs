@@ -133,7 +133,7 @@ impl<A: App> Connection<A> {
         if self.ended && !self.home.settings.half_close {
             return self.wait_half_closed(cx);
         }
-        Turn::Wait(wait)
+        Turn::Wait(if self.ended { Wait::Handler } else { wait })
     }
 
     /// Sends the head of the response. Returns the body in place of its own if it is a rejection.

@@ -75,6 +75,7 @@ pub(super) async fn accept<A: App>(
         };
         let accepted =
             accepted.and_then(|()| accept_batch(&home, listener.get_ref(), kept_max(&home)));
+        let accepted = accepted.map(|_accepted| ());
         more_wait = accepted.is_ok();
         match accepted {
             Ok(()) => {
@@ -105,14 +106,17 @@ pub(super) async fn accept<A: App>(
 /// Accepts what was waiting when the drain began: no more than the queue can have held, or clients
 /// that come back as fast as they are served would keep the server for ever.
 async fn accept_rest<A: App>(home: &Rc<Loop<A>>, listener: &Listener) {
-    for _ in 0..home.settings.limits.backlog {
+    let mut left = usize::from(home.settings.limits.backlog);
+    while left > 0 {
         if home.permits.balance.is_full() || *home.told.borrow() == Phase::Ending {
             return;
         }
-        match accept_batch(home, listener, BATCH) {
-            Ok(()) | Err(Fault::OfTheConnection) => tokio::task::yield_now().await,
+        left = match accept_batch(home, listener, BATCH) {
+            Ok(accepted) => left.saturating_sub(accepted.max(1)),
+            Err(Fault::OfTheConnection) => left - 1,
             Err(_) => return,
-        }
+        };
+        tokio::task::yield_now().await;
     }
 }
 
@@ -152,22 +156,24 @@ fn kept_max<A: App>(home: &Loop<A>) -> usize {
     }
 }
 
+/// Accepts connections, and returns how many; an error is that of the one behind them.
 fn accept_batch<A: App>(
     home: &Rc<Loop<A>>,
     listener: &Listener,
     kept_max: usize,
-) -> Result<(), Fault> {
-    let (mut kept, began) = (0, Instant::now());
-    for _ in 0..BATCH {
+) -> Result<usize, Fault> {
+    let (mut accepted, mut kept, began) = (0, 0, Instant::now());
+    while accepted < BATCH {
         if kept == kept_max || home.permits.balance.is_full() {
             break;
         }
         kept += usize::from(place(home, listener.accept()?, listener.alone));
+        accepted += 1;
         if began.elapsed() > BATCH_LASTS {
             break;
         }
     }
-    Ok(())
+    Ok(accepted)
 }
 
 /// Gives a new connection its loop; `true` if that is ours.

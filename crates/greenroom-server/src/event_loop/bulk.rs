@@ -19,9 +19,9 @@ pub(crate) struct Ticket(NonZero<u64>);
 
 /// Limits the bytes of bodies that a loop moves in a round, between two looks for new events.
 ///
-/// A connection whose requests took its share of time has a round to itself. One that would move or
-/// serve more waits in a queue, which has at most one place for each
-/// connection of the loop, and is called in the order in which they came.
+/// A connection that serves many requests ends the round. One that would move or serve more waits
+/// in a queue, which has at most two places for each connection of the loop, and is called in the
+/// order in which they came.
 #[derive(Debug)]
 pub(crate) struct Bulk {
     /// Bytes that may be moved in this round.
@@ -96,9 +96,10 @@ impl Bulk {
         self.is_turn(ticket, cx);
     }
 
-    /// Ends the turn of a connection that has nothing left to do: the round goes on with the next.
-    pub(crate) fn give_up(&self, ticket: &mut Option<Ticket>) {
-        self.spend(1, ticket);
+    /// Ends the turn of a connection that has nothing left to do. If that was short, the round goes
+    /// on with the next.
+    pub(crate) fn end_turn(&self, ticket: &mut Option<Ticket>, is_short: bool) {
+        self.spend(if is_short { 1 } else { ROUND_BYTES }, ticket);
     }
 
     /// Begins the rounds, for ever.
@@ -211,8 +212,11 @@ mod tests {
         bulk.begin_round();
         assert_eq!(called(&bulk, &mut tickets), [false, true]);
         // One that is done leaves the rest of its round to the next.
-        bulk.give_up(&mut tickets[1]);
+        bulk.end_turn(&mut tickets[1], true);
         assert_eq!(called(&bulk, &mut tickets), [true, false]);
+        bulk.spend_round(&mut tickets[1], &cx());
+        bulk.end_turn(&mut tickets[0], false);
+        assert_eq!(called(&bulk, &mut tickets), [false, false]);
     }
 
     #[test]

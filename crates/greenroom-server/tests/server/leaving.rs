@@ -307,6 +307,29 @@ async fn a_response_that_is_ready_at_once_goes_to_whoever_ended_its_side() {
     .await;
 }
 
+/// It has not come to the end of what the client sent, and looks whether that has left.
+#[tokio::test(start_paused = true)]
+async fn so_do_those_to_thousands_of_requests() {
+    local(async {
+        let server = Rig::start(app(|_| async {
+            sleep(Duration::from_millis(20)).await;
+            sleep(Duration::from_millis(20)).await;
+            Ok(streamed(stream::iter(0..3).then(|_| async {
+                sleep(Duration::from_millis(10)).await;
+                Ok(Frame::data("part".into()))
+            })))
+        }));
+        let mut client = server.connect().await;
+        client.send(get("/").repeat(3_000)).await;
+        settle().await;
+        client.end().await;
+        for _ in 0..10 {
+            assert_eq!(client.response().await.text(), "part".repeat(3));
+        }
+    })
+    .await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn so_does_one_that_is_ready_soon() {
     local(async {

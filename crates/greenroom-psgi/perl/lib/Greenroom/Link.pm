@@ -48,9 +48,11 @@ sub receive {
     return 1;
 }
 
-# In a worker that blocks, a request may have to wait for a frame of the front.
+# In a worker that blocks, a request may have to wait for a frame of the front. A child that the
+# application has forked gets none.
 sub await {
     my ($self) = @_;
+    return if $$ != $self->{worker}{pid};
     vec(my $ready = '', fileno $self->{handle}, 1) = 1;
     select $ready, undef, undef, undef;
     return $self->receive;

@@ -108,6 +108,7 @@ sub write {
 # A worker that blocks hears only here that the client has left; no loop would tell it.
 sub _look {
     my ($self) = @_;
+    return if $$ != $self->{link}{worker}{pid};    # what comes is for the parent
     $self->{link}->receive or $self->{left} = 1;
     return;
 }
