@@ -13,8 +13,8 @@ const FAILURES_MAX: usize = 65_536;
 
 /// The messages in flight at one consumer.
 ///
-/// How long one of them waits for those before it does not matter: an actor may handle them one
-/// after the other. When none was handled for [`HANDLED_WITHIN`], all are given up, and the oldest
+/// Each may wait for those before it as long as it takes: an actor may handle them one after the
+/// other. When none was handled for [`HANDLED_WITHIN`], all are given up, and the oldest
 /// is blamed.
 #[derive(Debug)]
 pub(super) struct Flight(Mutex<State>);
