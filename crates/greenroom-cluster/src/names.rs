@@ -44,14 +44,13 @@ pub(crate) fn check_kind(name: &str) -> Result<(), NameError> {
 
 /// Checks the id of a durable message: any text that is not empty, and not too long.
 pub(crate) fn check_message_id(id: &str) -> Result<(), NameError> {
-    if (1..=MESSAGE_ID_BYTES_MAX).contains(&id.len()) {
-        return Ok(());
-    }
-    Err(NameError {
-        what: "the id of a message",
-        name: id.chars().take(NAME_BYTES_MAX).collect(),
-        allowed: "1 to 128 bytes are allowed",
-    })
+    let is_valid = (1..=MESSAGE_ID_BYTES_MAX).contains(&id.len());
+    require(
+        is_valid,
+        "the id of a message",
+        id,
+        "1 to 128 bytes are allowed",
+    )
 }
 
 /// Returns a text as it stands in keys and headers: itself, if it has only plain characters, or
@@ -89,7 +88,21 @@ fn check(
     is_valid: bool,
     allowed: &'static str,
 ) -> Result<(), NameError> {
-    if is_valid && name.len() <= NAME_BYTES_MAX {
+    require(
+        is_valid && name.len() <= NAME_BYTES_MAX,
+        what,
+        name,
+        allowed,
+    )
+}
+
+fn require(
+    is_valid: bool,
+    what: &'static str,
+    name: &str,
+    allowed: &'static str,
+) -> Result<(), NameError> {
+    if is_valid {
         return Ok(());
     }
     let name = name.chars().take(NAME_BYTES_MAX).collect();
@@ -120,14 +133,13 @@ impl EntityId {
     pub fn new(id: impl Into<Box<str>>) -> Result<Self, NameError> {
         let id = id.into();
         let is_valid = (1..=ENTITY_ID_BYTES_MAX).contains(&id.len());
-        if is_valid {
-            return Ok(Self(id));
-        }
-        Err(NameError {
-            what: "the id of an entity",
-            name: id.chars().take(NAME_BYTES_MAX).collect(),
-            allowed: "1 to 256 bytes are allowed",
-        })
+        require(
+            is_valid,
+            "the id of an entity",
+            &id,
+            "1 to 256 bytes are allowed",
+        )?;
+        Ok(Self(id))
     }
 
     /// Returns the id as text.

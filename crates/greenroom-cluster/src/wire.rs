@@ -169,6 +169,14 @@ impl Rejection {
         }
     }
 
+    /// Returns the rejection of a durable message that nobody handled within this time.
+    pub(crate) fn too_slow(within: Duration) -> Self {
+        let within = humantime::format_duration(within);
+        Self::Failed {
+            error: format!("it was not handled within {within}"),
+        }
+    }
+
     pub(crate) fn busy(wait: Option<Duration>) -> Self {
         let wait_ms = wait.map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX));
         Self::Busy { wait_ms }

@@ -219,7 +219,9 @@ impl One {
     fn judged(&self, response: Response, timeout: Duration) -> Result<(), Rejection> {
         match response.outcome {
             Ok(_) => Ok(()),
-            Err(Rejection::Late) if self.give_up == GiveUp::All => Err(too_slow(timeout)),
+            Err(Rejection::Late) if self.give_up == GiveUp::All => {
+                Err(Rejection::too_slow(timeout))
+            }
             Err(rejection) => Err(rejection),
         }
     }
@@ -260,7 +262,7 @@ impl One {
                 }
                 is_blamed = &mut stalled, if self.give_up == GiveUp::All => {
                     let rejection = if is_blamed {
-                        too_slow(HANDLED_WITHIN)
+                        Rejection::too_slow(HANDLED_WITHIN)
                     } else {
                         Rejection::Late
                     };
@@ -294,13 +296,6 @@ impl One {
                 acknowledge(&self.message, AckKind::Nak(Some(PAUSE_MAX))).await;
             }
         }
-    }
-}
-
-fn too_slow(within: Duration) -> Rejection {
-    let within = humantime::format_duration(within);
-    Rejection::Failed {
-        error: format!("it was not handled within {within}"),
     }
 }
 

@@ -154,7 +154,7 @@ impl<E: Entity> Host<E> {
         let mut outcome = handling.await;
         if let (Err(Rejection::Late), Some(_)) = (&outcome, &request.id) {
             // A failure: the servers are not to deliver it for ever.
-            outcome = Err(too_slow(self.settings.handling_timeout));
+            outcome = Err(Rejection::too_slow(self.settings.handling_timeout));
         }
         if outcome.as_ref().is_err_and(is_fatal) {
             // What it changed before it failed is not saved.
@@ -215,13 +215,6 @@ fn is_fatal(rejection: &Rejection) -> bool {
         rejection,
         Rejection::Failed { .. } | Rejection::Ended | Rejection::Late
     )
-}
-
-fn too_slow(within: Duration) -> Rejection {
-    let within = humantime::format_duration(within);
-    Rejection::Failed {
-        error: format!("it was not handled within {within}"),
-    }
 }
 
 /// Another delivery of the message may be saved, unless it is the state that cannot be.
