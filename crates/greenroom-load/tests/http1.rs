@@ -432,6 +432,35 @@ fn unix_sockets_are_spoken_to() {
     assert_eq!(tally(stream).responses(), 20);
 }
 
+/// Whoever waits for room in the server's backlog waits for the server, not for the generator.
+#[test]
+fn a_full_backlog_is_not_the_generators_lag() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("socket");
+    let listener = std::os::unix::net::UnixListener::bind(&path).expect("a free path");
+    rustix::net::listen(&listener, 1).expect("a shorter backlog");
+    let mut target: Target = "http://localhost/".parse().expect("a URL");
+    target.place = Place::Unix(path);
+    let mut stream = StreamPlan::new(target);
+    stream.pace = open_with_patience(100.0, 200);
+    stream.connections = 50;
+    let server = std::thread::spawn(move || {
+        // Until the last of the requests is long due.
+        std::thread::sleep(Duration::from_millis(500));
+        for client in listener.incoming().take(20) {
+            let mut client = client.expect("a connection");
+            let mut head = [0; 1024];
+            assert_ne!(client.read(&mut head).expect("a request"), 0);
+            let closing = response("200 OK\r\nConnection: close", "hello");
+            client.write_all(&closing).expect("the client reads");
+        }
+    });
+    let tally = tally(stream);
+    server.join().expect("all requests come");
+    assert_eq!(tally.responses(), 20);
+    assert!(tally.counts.late_for_connection > 0, "{:?}", tally.counts);
+}
+
 #[test]
 fn a_response_may_come_before_its_request_is_sent() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");

@@ -152,8 +152,10 @@ impl Exchange {
     }
 
     fn tell(&self, out: &mut Vec<u8>, parts: &Parts, upload: &Upload) {
-        let (script_bytes, body_bytes) = (self.script_bytes, upload.length());
-        environment::append(out, parts, &self.connection, script_bytes, body_bytes);
+        // A body of no bytes is told where the client told it: by the field, as CGI has it.
+        let told = || parts.headers.contains_key(CONTENT_LENGTH).then_some(0);
+        let body_bytes = upload.length().or_else(told);
+        environment::append(out, parts, &self.connection, self.script_bytes, body_bytes);
     }
 
     /// Returns the client of this request: the one that the settings' key names, else the peer.

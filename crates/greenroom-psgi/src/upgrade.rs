@@ -76,12 +76,14 @@ pub(crate) async fn ask(
     let token = TOKENS.fetch_add(1, Ordering::Relaxed);
     // Connected before the request, which names the connection by its token.
     let mut io = connect(run.worker(), token).await?;
+    // From now on, so that a worker that is to end waits for a handshake behind the call's end too.
+    let stay = run.pool().stay(run.worker().key);
     let call = Call::begin(run, environment, &Input::Io(token), false);
     let mut input = BytesMut::new();
     let response = tokio::select! {
         biased;
         head = read_head(&mut io, &mut input) => match head? {
-            Some(head) => return open(head, input.freeze(), io, call, wish).map(Outcome::Raw),
+            Some(head) => return open(head, input.freeze(), io, (call, stay), wish).map(Outcome::Raw),
             None => poll_fn(|cx| call.poll_response(cx, |_| {})).await,
         },
         response = poll_fn(|cx| call.poll_response(cx, |_| {})) => response,
@@ -90,7 +92,7 @@ pub(crate) async fn ask(
         Ok(response) => Ok(Outcome::Call(response, call)),
         // The response is over off the socket; it may still come on it.
         Err(NoResponse::Aborted) => match read_head(&mut io, &mut input).await? {
-            Some(head) => open(head, input.freeze(), io, call, wish).map(Outcome::Raw),
+            Some(head) => open(head, input.freeze(), io, (call, stay), wish).map(Outcome::Raw),
             None => Err(UpgradeError::NoResponse(NoResponse::Aborted)),
         },
         Err(no_response) => Err(UpgradeError::NoResponse(no_response)),
@@ -145,12 +147,12 @@ fn open(
     head: Response<()>,
     input: Bytes,
     io: UnixStream,
-    call: Call,
+    held: (Call, Stay),
     wish: Wish,
 ) -> Result<Response<ResponseBody>, UpgradeError> {
-    let stay = call.leave_http();
+    held.0.leave_http();
     if head.status() == StatusCode::SWITCHING_PROTOCOLS {
-        tokio::task::spawn_local(relay(wish, input, io, (call, stay)));
+        tokio::task::spawn_local(relay(wish, input, io, held));
         return Ok(head.map(|()| ResponseBody::whole(Bytes::new())));
     }
     if head.headers().contains_key(TRANSFER_ENCODING) {
@@ -159,7 +161,7 @@ fn open(
     let length = head.headers().get(CONTENT_LENGTH);
     let length = length.and_then(|length| length.to_str().ok()?.parse().ok());
     let left = length.unwrap_or(u64::MAX);
-    let raw = RawBody::new(io, input, left, (call, stay));
+    let raw = RawBody::new(io, input, left, held);
     Ok(head.map(|()| ResponseBody::raw(raw)))
 }
 

@@ -22,6 +22,9 @@ pub(super) struct Open {
     connections_max: usize,
     /// Free connections of each group; the one used last is taken first.
     idle: Vec<Vec<usize>>,
+    /// The time of the attempt after a full backlog, until which it is not the generator that is
+    /// late.
+    busy_until: u64,
 }
 
 impl Open {
@@ -30,6 +33,7 @@ impl Open {
             pacer,
             connections_max: connections.max(1),
             idle: vec![Vec::new(); groups],
+            busy_until: 0,
         }
     }
 
@@ -86,11 +90,13 @@ impl Open {
             }
         };
         if opened == Opened::Busy {
-            self.pacer.block_until(now + BUSY_PAUSE_NS);
+            self.busy_until = now + BUSY_PAUSE_NS;
+            self.pacer.block_until(self.busy_until);
             return false;
         }
         self.pacer.take();
-        core.recorder.sent(intended, now, free_since);
+        core.recorder
+            .sent(intended, now, free_since.max(self.busy_until));
         if let Opened::Connection(key) = opened
             && let Happened::Gone { .. } = core.send(key)
         {

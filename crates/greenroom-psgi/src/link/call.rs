@@ -7,7 +7,7 @@ use super::connection::{Input, Link, number};
 use super::entry::{Beginning, End, Entry, Lost, Place, Wanted};
 use super::parse::{Head, Malformed, SentFile};
 use super::table::link_to;
-use crate::pool::{Phase, Run, Stay, Worker};
+use crate::pool::{Phase, Run, Worker};
 
 /// The bytes of a stream that are taken before the worker gets an acknowledgement.
 const ACKNOWLEDGED_BYTES: u32 = 32_768;
@@ -131,14 +131,12 @@ impl Call {
         *taken = 0;
     }
 
-    /// Marks that the request has left HTTP: its run may last as long as its client stays, and the
-    /// worker does not end before.
-    pub(crate) fn leave_http(&self) -> Stay {
+    /// Marks that the request has left HTTP: its run may last as long as its client stays.
+    pub(crate) fn leave_http(&self) {
         let mut settlement = self.link.settlement.borrow_mut();
         self.with_entry(|entry| entry.exempt(Phase::Detached, &mut settlement));
         drop(settlement);
         self.link.settle();
-        self.link.pool.stay(self.link.worker.key)
     }
 
     /// Lets the worker close the response's file: it is open here, or the client is gone.

@@ -136,7 +136,7 @@ impl Pool {
         self.state.lock().has_idle_besides(key, now())
     }
 
-    /// Keeps the worker from ending while a connection that has left HTTP lasts.
+    /// Keeps the worker from ending while a connection that leaves HTTP lasts.
     pub(crate) fn stay(self: &Arc<Self>, key: u32) -> Stay {
         let mut settlement = Settlement::default();
         settlement.changes.enter(Phase::Waiting);

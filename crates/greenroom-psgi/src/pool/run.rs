@@ -64,7 +64,7 @@ impl Drop for Run {
     }
 }
 
-/// A connection that has left HTTP, and still has its worker.
+/// A connection that leaves HTTP, or has left it, and keeps its worker from ending.
 #[derive(Debug)]
 pub(crate) struct Stay {
     pool: Arc<Pool>,

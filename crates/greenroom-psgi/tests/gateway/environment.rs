@@ -62,6 +62,21 @@ async fn the_environment_is_that_of_psgi() {
     .await;
 }
 
+#[tokio::test]
+async fn a_body_of_no_bytes_has_a_length_where_the_client_told_it() {
+    within(async {
+        let rig = Rig::serve(APP).await;
+        for (field, is_told) in [("Content-Length: 0\r\n", true), ("", false)] {
+            let request = format!("POST / HTTP/1.1\r\nHost: a\r\n{field}Connection: close\r\n\r\n");
+            let told = told(&rig, &request).await;
+            assert_eq!(told.contains("\nCONTENT_LENGTH=0\n"), is_told, "{told}");
+            assert_eq!(told.contains("CONTENT_LENGTH"), is_told, "{told}");
+        }
+        rig.end().await;
+    })
+    .await;
+}
+
 /// Bytes, as PSGI defines them: the application decodes them if it wants to.
 #[tokio::test]
 async fn a_target_of_raw_utf_8_is_told_byte_for_byte() {

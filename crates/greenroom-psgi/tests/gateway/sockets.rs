@@ -221,6 +221,34 @@ async fn a_request_with_a_body_keeps_it_whatever_it_offers() {
     .await;
 }
 
+/// Its handshake comes when the call is long over, off the socket.
+#[tokio::test]
+async fn a_worker_that_is_to_end_waits_for_the_handshake_of_its_last_client() {
+    within(async {
+        let app = r#"
+            use AnyEvent;
+            sub {
+                my $env = shift;
+                my $io = $env->{'psgix.io'} or return [200, [], [$$]];
+                $env->{'psgix.harakiri.commit'} = 1;
+                my $later; $later = AnyEvent->timer(after => 0.5, cb => sub {
+                    undef $later;
+                    syswrite $io, "HTTP/1.1 101 Go\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\nlate";
+                    close $io;
+                });
+                sub { };
+            };
+        "#;
+        let rig = Rig::serve(app).await;
+        let response = ask_on(rig.connect().await, &asking("GET", "/", "")).await;
+        assert!(response.starts_with("HTTP/1.1 101 "), "{response}");
+        assert!(response.ends_with("\r\n\r\nlate"), "{response}");
+        until(|| rig.gateway.status().retired == 1).await;
+        rig.end().await;
+    })
+    .await;
+}
+
 /// A blocking worker that uses a socket does so for as long as the client stays.
 #[tokio::test]
 async fn nobody_is_sent_behind_a_socket() {
