@@ -26,7 +26,7 @@ mod sync {
     pub(crate) use loom::sync::{Condvar, Mutex, MutexGuard};
 }
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use fair::Flow;
 use lanes::{Band, Ended, Entry, Spent};
@@ -136,7 +136,7 @@ fn a_push_without_a_free_thread_tells_the_controller_once() {
         assert!(told ^ told_too);
         let (counts, _) = stage.inspect();
         assert_eq!(counts.waiting, 2);
-        assert_eq!(stage.apply(&[], [0, 1]), 1);
+        assert_eq!(stage.apply(&[], [0, 1], Instant::now()), 1);
     });
 }
 
@@ -151,7 +151,7 @@ fn the_controllers_part_keeps_the_counts_whole() {
         for seen in &mut at_work {
             seen.is_blocked = true;
         }
-        for _ in 0..stage.apply(&at_work, counts.waiting_of) {
+        for _ in 0..stage.apply(&at_work, counts.waiting_of, Instant::now()) {
             stage.withdraw();
         }
         stage.close();

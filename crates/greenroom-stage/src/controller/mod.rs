@@ -10,7 +10,7 @@ mod thread_sample;
 
 use std::sync::{Arc, LazyLock};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
@@ -99,7 +99,7 @@ fn look_after(stage: &Arc<Shared>, clocks: &mut Clocks) -> bool {
         });
         start.min(found.start_max())
     });
-    let announced = stage.scheduler.apply(&at_work, start);
+    let announced = stage.scheduler.apply(&at_work, start, Instant::now());
     start_threads(stage, announced);
     true
 }

@@ -11,9 +11,27 @@ use crate::stage::{Priority, Stage, Submission};
 pub(super) struct Origin {
     pub(super) placement: Lease,
     pub(super) at: RouteAt,
-    pub(super) priority: Priority,
+    pub(super) rank: Rank,
     pub(super) client: Client,
     pub(super) is_inline: bool,
+}
+
+/// The importance of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Rank {
+    pub(crate) priority: Priority,
+    /// Nothing is known of its route yet: it is admitted as critical requests are.
+    pub(crate) is_unproven: bool,
+}
+
+impl Rank {
+    /// Returns the priority with which it is admitted.
+    pub(super) fn admitted_as(self) -> Priority {
+        if self.is_unproven {
+            return Priority::Critical;
+        }
+        self.priority
+    }
 }
 
 impl Origin {
@@ -33,11 +51,24 @@ impl Origin {
 
     pub(super) fn submission(&self) -> Submission {
         Submission {
-            priority: self.priority,
+            priority: self.rank.priority,
+            is_unproven: self.rank.is_unproven,
             is_likely_short: self.route().is_likely_short(),
             client: self.client,
             route: self.route().name(),
             stated: None,
+        }
+    }
+
+    /// Returns the origin of a response's body, which may come for long: whatever its request was
+    /// admitted as, it has the priority of its placement.
+    pub(super) fn of_body(&self) -> Self {
+        Self {
+            rank: Rank {
+                priority: self.placement.settings.priority,
+                is_unproven: false,
+            },
+            ..self.clone()
         }
     }
 

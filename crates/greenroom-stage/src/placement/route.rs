@@ -13,6 +13,7 @@ use parking_lot::Mutex;
 use rustc_hash::FxBuildHasher;
 
 use super::moves::{MoveReason, Moves};
+use super::origin::Rank;
 use super::outer;
 use super::poll_times::PollTimes;
 use super::rule::{Move, Rule, STREAK_LIKELY};
@@ -141,14 +142,20 @@ impl Route {
         self.has_yielded.load(Ordering::Relaxed) && self.is_inline()
     }
 
-    /// Returns the priority of the next request. The first [`STREAK_LIKELY`] of a route that is
-    /// placed automatically are admitted: of a new route nothing is known yet, neither if it is
-    /// short nor if there is an inner placement, whose priority counts.
-    pub(crate) fn priority(&self, own: Priority) -> Priority {
-        if self.is_passed_through() || self.is_new() {
-            Priority::Critical
-        } else {
-            own
+    /// Returns the rank of the next request. The first [`STREAK_LIKELY`] of a route that is placed
+    /// automatically are admitted: of a new route nothing is known yet, neither if it is short nor
+    /// if there is an inner placement, whose priority counts.
+    pub(crate) fn rank(&self, own: Priority) -> Rank {
+        if self.is_passed_through() {
+            let priority = Priority::Critical;
+            return Rank {
+                priority,
+                is_unproven: false,
+            };
+        }
+        Rank {
+            priority: own,
+            is_unproven: self.is_new(),
         }
     }
 

@@ -17,13 +17,13 @@ use tower_service::Service;
 
 use super::lease::Lease;
 use super::measured::{Measured, Timed, watch};
-use super::origin::Origin;
+use super::origin::{Origin, Rank};
 use super::placed_path::PlacedPath;
 use super::route::{Route, RouteAt};
 use super::{hand_over, outer};
 use crate::client::Client;
 use crate::loop_shedding;
-use crate::stage::{Error, JoinHandle, Priority, Stage};
+use crate::stage::{Error, JoinHandle, Stage};
 
 /// A service behind a [`Placement`](super::Placement).
 #[derive(Clone, Debug)]
@@ -89,31 +89,28 @@ impl<S> PlacedService<S> {
         let (route, settings) = (self.placement.routes.at(at), &self.placement.settings);
         outer::yield_to_inner();
         tell_route(route.path());
-        let priority = route.priority(settings.priority);
-        if loop_shedding::is_shed(priority) && route.is_worth_shedding() {
+        let rank = route.rank(settings.priority);
+        if loop_shedding::is_shed(rank.admitted_as()) && route.is_worth_shedding() {
             route.shed();
+            // What it was polled ready with is released: the connection may be idle for long.
+            self.inner = self.inner.clone();
             return PlacedFuture::ready(loop_shedding::rejection());
         }
         match &settings.stage {
             Some(stage) if !route.is_inline() => {
-                self.call_staged(&stage.clone(), priority, at, request)
+                self.call_staged(&stage.clone(), rank, at, request)
             }
-            _ => self.call_inline(priority, at, request),
+            _ => self.call_inline(rank, at, request),
         }
     }
 
     /// Calls the service here. A future with a request in it is some hundred bytes: each branch
     /// makes it in the place of the result, as no value that is moved there.
-    fn call_inline<B>(
-        &mut self,
-        priority: Priority,
-        at: RouteAt,
-        request: Request<B>,
-    ) -> PlacedFuture<S, B>
+    fn call_inline<B>(&mut self, rank: Rank, at: RouteAt, request: Request<B>) -> PlacedFuture<S, B>
     where
         S: Service<Request<B>> + 'static,
     {
-        let origin = self.origin(at, priority, Client::current(), true);
+        let origin = self.origin(at, rank, Client::current(), true);
         if is_lazy::<S>() {
             return PlacedFuture {
                 place: Place::Inline {
@@ -136,7 +133,7 @@ impl<S> PlacedService<S> {
     fn call_staged<B>(
         &mut self,
         stage: &Stage,
-        priority: Priority,
+        rank: Rank,
         at: RouteAt,
         request: Request<B>,
     ) -> PlacedFuture<S, B>
@@ -153,7 +150,7 @@ impl<S> PlacedService<S> {
         let (client, mut request) = self.client_of(request);
         hand_over::prepare(request.extensions_mut());
         let timed = Timed::of(request.extensions());
-        let origin = self.origin(at, priority, client, false);
+        let origin = self.origin(at, rank, client, false);
         let submission = origin.submission();
         let run = Measured::new(Oneshot::new(ready, request), origin, Duration::ZERO).timed(timed);
         let spawned = stage.submit(submission, run);
@@ -163,11 +160,11 @@ impl<S> PlacedService<S> {
         }
     }
 
-    fn origin(&self, at: RouteAt, priority: Priority, client: Client, is_inline: bool) -> Origin {
+    fn origin(&self, at: RouteAt, rank: Rank, client: Client, is_inline: bool) -> Origin {
         Origin {
             placement: self.placement.again(),
             at,
-            priority,
+            rank,
             client,
             is_inline,
         }

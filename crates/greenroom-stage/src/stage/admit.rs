@@ -58,7 +58,8 @@ pub(super) fn admit<T: Queued>(
 ) -> Result<Terms, NotAdmitted> {
     let expected = view.lanes.expected(submission.route.key, submission.stated);
     let predicted = predict(view, submission, expected, state, now);
-    let limit = match submission.priority {
+    let priority = submission.admitted_as();
+    let limit = match priority {
         Priority::Critical => state.settings.limits.queue_wait_max,
         Priority::Normal | Priority::Bulk => view.lanes.standing.wait_max(now, predicted),
     };
@@ -72,7 +73,7 @@ pub(super) fn admit<T: Queued>(
     if !has_room(view, submission, bytes, state) {
         return reject(Reason::QueueFull, retry_after(predicted, limit));
     }
-    let wait_max = submission.priority.wait_max(limit);
+    let wait_max = priority.wait_max(limit);
     if let Err(seconds) = within(predicted, wait_max) {
         return reject(Reason::Wait, seconds);
     }
@@ -114,7 +115,9 @@ fn has_room<T>(
     } else {
         0
     };
-    let queue_max = submission.priority.queue_max(settings.limits.queue_max);
+    let queue_max = submission
+        .admitted_as()
+        .queue_max(settings.limits.queue_max);
     waiting < queue_max.saturating_add(reserve)
         && state.held_bytes.saturating_add(bytes) <= settings.limits.queue_bytes_max
 }

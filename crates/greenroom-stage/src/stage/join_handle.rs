@@ -6,7 +6,8 @@ use std::task::{Context, Poll, ready};
 use async_task::FallibleTask;
 
 use super::Stage;
-use super::error::{Error, Panicked, Rejected};
+use super::error::{Error, Rejected};
+use super::outcome::Outcome;
 use super::ticket::Ticket;
 
 /// The result of work on a stage, to be awaited.
@@ -23,7 +24,7 @@ enum State<T> {
 }
 
 struct Admitted<T> {
-    task: FallibleTask<Result<T, Panicked>, Arc<Ticket>>,
+    task: FallibleTask<Outcome<T>, Arc<Ticket>>,
     ticket: Arc<Ticket>,
     stage: Stage,
 }
@@ -34,7 +35,7 @@ impl<T> JoinHandle<T> {
     }
 
     pub(super) fn admitted(
-        task: FallibleTask<Result<T, Panicked>, Arc<Ticket>>,
+        task: FallibleTask<Outcome<T>, Arc<Ticket>>,
         ticket: Arc<Ticket>,
         stage: Stage,
     ) -> Self {
@@ -65,7 +66,7 @@ impl<T> Future for JoinHandle<T> {
         let result = match &mut self.0 {
             State::Refused(rejected) => Err((*rejected).into()),
             State::Admitted(admitted) => match ready!(Pin::new(&mut admitted.task).poll(cx)) {
-                Some(result) => result.map_err(Error::Panicked),
+                Some(outcome) => outcome.take().map_err(Error::Panicked),
                 None => Err(admitted.stage.shared().rejected_late().into()),
             },
             State::Ended => panic!("polled after it was ready"),

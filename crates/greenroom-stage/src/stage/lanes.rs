@@ -187,6 +187,19 @@ impl<T> Lanes<T> {
         Some(taken)
     }
 
+    /// Puts work back that was taken for short, and is not: it waits with work of unknown length.
+    pub(crate) fn demote(&mut self, taken: Taken<T>, now: Instant) {
+        self.settle(&Spent::nothing(&taken, now), now);
+        let entry = Entry {
+            band: Band::Normal,
+            flow: taken.turn.flow,
+            expected: taken.turn.expected,
+            advance: None,
+            is_begun: false,
+        };
+        self.push(entry, taken.turn.work);
+    }
+
     fn pop_of(
         &mut self,
         bands: &[Band],

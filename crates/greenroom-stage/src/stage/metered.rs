@@ -9,6 +9,7 @@ use pin_project_lite::pin_project;
 use tokio::runtime::Handle;
 
 use super::error::Panicked;
+use super::outcome::Outcome;
 use super::shared::Shared;
 use super::stats::Run;
 use super::ticket::Ticket;
@@ -91,7 +92,7 @@ impl<F> Metered<F> {
 }
 
 impl<F: Future> Future for Metered<F> {
-    type Output = Result<F::Output, Panicked>;
+    type Output = Outcome<F::Output>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let polled = self.as_mut().poll_metered(cx);
@@ -107,7 +108,8 @@ impl<F: Future> Future for Metered<F> {
             ..LAST_POLL.take().unwrap_or_default()
         }));
         this.stage.end(this.run, ended.as_ref().err());
-        Poll::Ready(ended)
+        let (runtime, stage) = (this.runtime.take(), Arc::clone(this.stage));
+        Poll::Ready(Outcome::new(ended, runtime, stage))
     }
 }
 

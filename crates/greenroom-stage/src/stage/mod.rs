@@ -10,6 +10,7 @@ mod join_handle;
 pub(crate) mod lanes;
 mod metered;
 mod meters;
+mod outcome;
 mod priority;
 pub(crate) mod scheduler;
 pub(crate) mod shared;

@@ -5,8 +5,15 @@
 
 use std::time::{Duration, Instant};
 
-use super::lanes::{Ended, Entry, LENGTHS, Lanes, Length, Spent, Taken};
+use super::lanes::{Band, Ended, Entry, LENGTHS, Lanes, Length, Spent, Taken};
 use super::sync::{Condvar, Mutex, MutexGuard};
+
+/// The time from which a run that was taken for short counts as long, if it computes.
+const LONG_FROM: Duration = Duration::from_millis(10);
+
+/// The part of `compute_max` up to which runs that were taken for short may compute beside long
+/// ones: four times. As long as they do, work that is short has threads of its own all the same.
+const LONG_RUNS_FACTOR: usize = 4;
 
 /// The limits on a stage's threads.
 #[derive(Clone, Copy, Debug)]
@@ -71,6 +78,16 @@ struct Worker {
     /// The length of its run, if it has one.
     working: Option<Length>,
     is_blocked: bool,
+    run_of: Option<RunOf>,
+}
+
+/// The origin of a worker's run.
+#[derive(Clone, Copy, Debug)]
+struct RunOf {
+    route: u64,
+    since: Instant,
+    /// It was taken for short, and is not.
+    is_mistaken: bool,
 }
 
 /// The threads that are at work on runs of one length.
@@ -94,6 +111,8 @@ struct State<T> {
     /// Threads that were announced for work and have not come for it yet.
     created: usize,
     gates: [Gate; LENGTHS.len()],
+    /// Runs at work that were taken for short, and are not.
+    mistaken: usize,
     is_controller_notified: bool,
     is_closed: bool,
     /// The fewest idle threads since `idle_since`: these were not needed.
@@ -108,7 +127,9 @@ struct State<T> {
 /// The gates: a thread takes work only while fewer than `compute_max` threads are at work on runs
 /// of its length and not known to be blocked. So a thread that was blocked and returns does not
 /// compute as one too many; and a short run need not wait until a long one has ended: the system,
-/// which can interrupt the long one, shares the processors between them.
+/// which can interrupt the long one, shares the processors between them. A run that was taken for
+/// short and computes for [`LONG_FROM`] leaves the short runs' gate for that of the long ones, and
+/// waiting work of its route waits with long work from then on.
 #[derive(Debug)]
 pub(crate) struct Scheduler<T> {
     bounds: Bounds,
@@ -131,6 +152,7 @@ impl<T> Scheduler<T> {
                 called: 0,
                 created: 0,
                 gates: [Gate::default(); LENGTHS.len()],
+                mistaken: 0,
                 is_controller_notified: false,
                 is_closed: false,
                 idle_least: 0,
@@ -302,13 +324,19 @@ impl<T> Scheduler<T> {
         (state.counts(), at_work)
     }
 
-    /// Takes what the controller saw, and lets `start` threads of each length begin. Returns how
-    /// many of these have yet to be created, each already announced.
-    pub(crate) fn apply(&self, seen: &[AtWork], start: [usize; LENGTHS.len()]) -> usize {
+    /// Takes what the controller saw at `now`, and lets `start` threads of each length begin.
+    /// Returns how many of these have yet to be created, each already announced.
+    pub(crate) fn apply(
+        &self,
+        seen: &[AtWork],
+        mut start: [usize; LENGTHS.len()],
+        now: Instant,
+    ) -> usize {
         let mut state = self.lock();
         for worker in seen {
             state.mark(*worker);
         }
+        start[Length::Short as usize] += state.note_mistaken(self.bounds, now);
         let mut wanted = 0;
         for length in LENGTHS {
             let start = start[length as usize].min(state.lanes.len_of(length));
@@ -438,9 +466,8 @@ impl<T> State<T> {
     }
 
     fn take(&mut self, worker: usize, bounds: Bounds) -> Option<Taken<T>> {
-        let room = LENGTHS.map(|length| self.room(length, bounds));
-        let may_take = |length: Length| room[length as usize] > 0;
-        let taken = self.lanes.pop(may_take, Instant::now())?;
+        let now = Instant::now();
+        let taken = self.pop(bounds, now)?;
         let length = taken.band.length();
         let gate = &mut self.gates[length as usize];
         let is_extra = gate.working - gate.blocked >= bounds.compute_max;
@@ -449,7 +476,61 @@ impl<T> State<T> {
         let worker = self.workers[worker].as_mut().expect("it has entered");
         worker.working = Some(length);
         worker.run += 1;
+        worker.run_of = Some(RunOf {
+            route: taken.turn.flow.route,
+            since: now,
+            is_mistaken: false,
+        });
         Some(taken)
+    }
+
+    /// Takes the work whose turn it is; what is of a route that is mistaken for short goes back.
+    fn pop(&mut self, bounds: Bounds, now: Instant) -> Option<Taken<T>> {
+        let room = LENGTHS.map(|length| self.room(length, bounds));
+        let may_take = |length: Length| room[length as usize] > 0;
+        loop {
+            let taken = self.lanes.pop(may_take, now)?;
+            // Short work that somebody has called critical stays before all other.
+            let may_go_back = taken.band == Band::Short && !taken.is_begun;
+            if !may_go_back || !self.is_mistaken(taken.turn.flow.route) {
+                return Some(taken);
+            }
+            self.lanes.demote(taken, now);
+        }
+    }
+
+    fn is_mistaken(&self, route: u64) -> bool {
+        let is_of_route = |run: RunOf| run.is_mistaken && run.route == route;
+        self.mistaken > 0
+            && self
+                .workers
+                .iter()
+                .flatten()
+                .any(|worker| worker.run_of.is_some_and(is_of_route))
+    }
+
+    /// Moves the runs that were taken for short, and have computed for long, to the gate of long
+    /// runs. Returns their number.
+    fn note_mistaken(&mut self, bounds: Bounds, now: Instant) -> usize {
+        let mut noted = 0;
+        for worker in self.workers.iter_mut().flatten() {
+            let [short, long] = &mut self.gates;
+            let is_full = long.working - long.blocked >= bounds.compute_max * LONG_RUNS_FACTOR;
+            let is_short = worker.working == Some(Length::Short) && !worker.is_blocked;
+            let Some(run) = worker.run_of.as_mut().filter(|_| is_short && !is_full) else {
+                continue;
+            };
+            if now.saturating_duration_since(run.since) < LONG_FROM {
+                continue;
+            }
+            run.is_mistaken = true;
+            worker.working = Some(Length::Long);
+            short.working -= 1;
+            long.working += 1;
+            noted += 1;
+        }
+        self.mistaken += noted;
+        noted
     }
 
     /// Ends the worker's run; or, before its first one, counts it as arrived.
@@ -463,6 +544,8 @@ impl<T> State<T> {
         gate.working -= 1;
         gate.blocked -= usize::from(worker.is_blocked);
         worker.is_blocked = false;
+        let run = worker.run_of.take();
+        self.mistaken -= usize::from(run.is_some_and(|run| run.is_mistaken));
     }
 
     fn leave(&mut self, worker: usize) {
@@ -487,11 +570,13 @@ impl<T> State<T> {
     /// Marks a worker as blocked or not, if it is still at the same run.
     fn mark(&mut self, seen: AtWork) {
         let worker = self.workers.get_mut(seen.worker).and_then(Option::as_mut);
-        let is_same = |worker: &&mut Worker| worker.working.is_some() && worker.run == seen.run;
-        let Some(worker) = worker.filter(is_same) else {
+        let Some(worker) = worker.filter(|worker| worker.run == seen.run) else {
             return;
         };
-        let gate = &mut self.gates[seen.length as usize];
+        let Some(length) = worker.working else {
+            return;
+        };
+        let gate = &mut self.gates[length as usize];
         match (worker.is_blocked, seen.is_blocked) {
             (false, true) => gate.blocked += 1,
             (true, false) => gate.blocked -= 1,

@@ -90,6 +90,7 @@ impl Shared {
             computes: true,
         };
         let submission = Submission {
+            is_unproven: false,
             is_likely_short: false,
             ..submission
         };

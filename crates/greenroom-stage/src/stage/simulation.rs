@@ -269,6 +269,7 @@ fn askers(random: &mut fastrand::Rng, threads: u32) -> Vec<Asker> {
 pub(super) fn submission(route: u32, client: u32) -> Submission {
     Submission {
         priority: Priority::Normal,
+        is_unproven: false,
         is_likely_short: false,
         client: Client::numbered(client.into()),
         route: RouteName {

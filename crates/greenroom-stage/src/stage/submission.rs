@@ -11,6 +11,9 @@ use crate::placement::route::Route;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Submission {
     pub(crate) priority: Priority,
+    /// Nothing is known of its route yet: it is admitted as critical work is, and has its place
+    /// among short work.
+    pub(crate) is_unproven: bool,
     pub(crate) is_likely_short: bool,
     pub(crate) client: Client,
     pub(crate) route: RouteName,
@@ -31,6 +34,7 @@ impl Submission {
     pub(crate) fn of_caller(priority: Priority) -> Self {
         Self {
             priority,
+            is_unproven: false,
             is_likely_short: false,
             client: Client::current(),
             route: outer::with_current(Route::name).unwrap_or_default(),
@@ -39,7 +43,18 @@ impl Submission {
     }
 
     pub(crate) fn band(&self) -> Band {
-        self.priority.band(self.is_likely_short)
+        match self.priority {
+            Priority::Normal | Priority::Bulk if self.is_unproven => Band::Short,
+            priority => priority.band(self.is_likely_short),
+        }
+    }
+
+    /// Returns the priority with which it is admitted.
+    pub(crate) fn admitted_as(&self) -> Priority {
+        if self.is_unproven {
+            return Priority::Critical;
+        }
+        self.priority
     }
 
     pub(crate) fn flow(&self) -> Flow {

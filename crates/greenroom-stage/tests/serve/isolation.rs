@@ -1,3 +1,4 @@
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::Duration;
@@ -37,6 +38,48 @@ async fn an_undeclared_blocking_handler_does_not_stop_another() {
         }
         gate.wait();
         assert_eq!(blocking.await.unwrap().body, "blocked");
+    })
+    .await;
+}
+
+/// It is taken for short: nothing is known of it yet, or it was short so far. It computes until the
+/// other has its response.
+#[tokio::test]
+async fn a_handler_that_computes_against_expectation_does_not_stop_another() {
+    static RELEASED: AtomicBool = AtomicBool::new(false);
+    async fn computes(Path((_, is_short)): Path<(usize, bool)>) -> &'static str {
+        while !is_short && !RELEASED.load(Ordering::Relaxed) {
+            std::hint::spin_loop();
+        }
+        "computed"
+    }
+    within(async {
+        for (round, (short_runs, computing)) in
+            [(0, 1), (0, 8), (8, 1), (8, 20)].into_iter().enumerate()
+        {
+            RELEASED.store(false, Ordering::Relaxed);
+            let app = Router::new()
+                .route("/isolation/computes/{round}/{is_short}", get(computes))
+                .route("/isolation/beside", get(|| async { "hello" }))
+                .layer(Placement::auto_on(
+                    &patient().threads(1..=1).build().unwrap(),
+                ));
+            let address = serve(app).await;
+            let ask = move |is_short: bool| async move {
+                fetch(address, &format!("/isolation/computes/{round}/{is_short}")).await
+            };
+            for _ in 0..short_runs {
+                assert_eq!(ask(true).await.body, "computed");
+            }
+            let computing: Vec<_> = (0..computing).map(|_| tokio::spawn(ask(false))).collect();
+            for _ in 0..20 {
+                assert_eq!(fetch(address, "/isolation/beside").await.body, "hello");
+            }
+            RELEASED.store(true, Ordering::Relaxed);
+            for computed in computing {
+                assert_eq!(computed.await.unwrap().body, "computed");
+            }
+        }
     })
     .await;
 }

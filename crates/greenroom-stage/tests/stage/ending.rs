@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::join_all;
+use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
 use crate::{builder, one_thread, within};
@@ -68,6 +69,47 @@ async fn what_runs_ends_at_its_next_await_when_its_client_leaves() {
         }
         assert!(held.send(()).is_err(), "the handler's half is gone");
         assert_eq!(stage.status().cancelled, 1);
+    })
+    .await;
+}
+
+/// Tells when it is dropped if that is within a runtime, and may panic then.
+struct Dropped {
+    told: Option<oneshot::Sender<bool>>,
+    panics: bool,
+}
+
+impl Drop for Dropped {
+    fn drop(&mut self) {
+        let is_within = Handle::try_current().is_ok();
+        self.told.take().unwrap().send(is_within).unwrap();
+        assert!(!self.panics, "on purpose");
+    }
+}
+
+/// Its client leaves while the run computes, in its last poll.
+#[tokio::test]
+async fn a_result_that_nobody_takes_is_dropped_as_the_run_would_be() {
+    within(async {
+        for panics in [false, true] {
+            let stage = one_thread();
+            let (begun, has_begun) = oneshot::channel();
+            let (release, released) = mpsc::channel();
+            let (tell, told) = oneshot::channel();
+            let left = stage.run(move || {
+                begun.send(()).unwrap();
+                released.recv().unwrap();
+                Dropped {
+                    told: Some(tell),
+                    panics,
+                }
+            });
+            has_begun.await.unwrap();
+            drop(left);
+            release.send(()).unwrap();
+            assert_eq!(told.await, Ok(true));
+            assert_eq!(stage.run(|| "still there").await, Ok("still there"));
+        }
     })
     .await;
 }

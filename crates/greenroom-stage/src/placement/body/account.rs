@@ -66,8 +66,10 @@ mod tests {
     use crate::client::Client;
     use crate::placement::Placement;
     use crate::placement::lease::Lease;
+    use crate::placement::origin::Rank;
     use crate::placement::route::Route;
     use crate::placement::rule::{LONG_RUN, STREAK_FIRST};
+    use crate::stage::lanes::Band;
     use crate::stage::{Priority, Stage};
     use http::Method;
     use std::sync::Arc;
@@ -89,11 +91,31 @@ mod tests {
         let origin = Origin {
             placement: placement.clone(),
             at: placement.routes.find(&Method::GET, "/"),
-            priority: Priority::Normal,
+            rank: Rank {
+                priority: Priority::Normal,
+                is_unproven: false,
+            },
             client: Client::UNKNOWN,
             is_inline: route.is_inline(),
         };
         Account::new(origin, TINY)
+    }
+
+    /// A download takes longer than what its request was admitted as.
+    #[test]
+    fn the_body_of_a_new_route_is_neither_critical_nor_short() {
+        let (placement, route) = staged();
+        let rank = route.rank(Priority::Normal);
+        assert!(rank.is_unproven);
+        let origin = Origin {
+            at: placement.routes.find(&Method::GET, "/"),
+            placement,
+            rank,
+            client: Client::UNKNOWN,
+            is_inline: false,
+        };
+        assert_eq!(origin.submission().band(), Band::Short);
+        assert_eq!(origin.of_body().submission().band(), Band::Normal);
     }
 
     #[test]

@@ -70,7 +70,7 @@ impl Settled {
         *response.body_mut() = Body::new(PlacedBody::new(
             body,
             first,
-            Account::new(origin.clone(), poll_time),
+            Account::new(origin.of_body(), poll_time),
         ));
         true
     }
