@@ -11,6 +11,8 @@ use std::marker::PhantomData;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::LazyLock;
 
+use axum::extract::ConnectInfo;
+use http::Extensions;
 use serde::{Serialize, Serializer};
 
 /// The number of leading bits of an IPv6 address that identify a client: homes and phones are given
@@ -116,10 +118,28 @@ impl Client {
         CURRENT.get()
     }
 
+    /// Returns the client for which this thread works, or else the address that is connected, if the
+    /// server gives it with the request.
+    pub(crate) fn connected(extensions: &Extensions) -> Self {
+        let current = Self::current();
+        if current.is_known() {
+            return current;
+        }
+        let peer = extensions.get::<ConnectInfo<SocketAddr>>();
+        peer.map_or(current, |ConnectInfo(peer)| Self::from(*peer))
+    }
+
     /// Runs `work` for this client: whatever it submits to a stage from this thread counts as this
     /// client's.
     pub fn within<R>(self, work: impl FnOnce() -> R) -> R {
         let _working = self.enter();
+        work()
+    }
+
+    /// Runs `work` [within](Self::within) this client, unless the thread works for it already.
+    pub(crate) fn within_if_another<R>(&self, work: impl FnOnce() -> R) -> R {
+        let is_current = CURRENT.with(|current| current.get().key == self.key);
+        let _working = (!is_current).then(|| self.enter());
         work()
     }
 

@@ -114,7 +114,9 @@ where
         let this = self.as_mut().project();
         let (run, route) = (this.run, this.origin.route());
         let mut ended = None;
-        let (polled, poll_time, bytes) = watch(route, || poll_settled(run, cx, &mut ended));
+        let client = &this.origin.client;
+        let poll = || client.within_if_another(|| poll_settled(run, cx, &mut ended));
+        let (polled, poll_time, bytes) = watch(route, poll);
         *this.poll_time += parts::counted(bytes, poll_time, this.origin.short_run());
         if let Err(panicked) = polled {
             ended = Some(Ok((route.panic_response(&panicked), Settled::Whole)));
@@ -207,12 +209,16 @@ impl Route {
     pub(super) fn log_panic(&self, panicked: &Panicked) {
         let (method, path, message) = (self.method(), self.path(), panicked.message());
         tracing::error!(method, path, message, "a handler panicked");
-        if message.contains(BLOCKED_IN_PLACE) {
+        if BLOCKED.iter().any(|text| message.contains(text)) {
             self.pin();
         }
     }
 }
 
-/// The panic message of `tokio::task::block_in_place` where it cannot be used: on a loop, as
-/// opposed to a stage.
-const BLOCKED_IN_PLACE: &str = "can call blocking only when running on the multi-threaded runtime";
+/// The panic messages of what blocks where it cannot: on a loop, as opposed to a stage.
+const BLOCKED: [&str; 2] = [
+    // `tokio::task::block_in_place`.
+    "can call blocking only when running on the multi-threaded runtime",
+    // `Handle::block_on`, `Runtime::block_on`, `blocking_lock`, `blocking_send` and the like.
+    "attempted to block the current thread while the thread is being used to drive asynchronous",
+];

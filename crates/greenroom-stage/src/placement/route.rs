@@ -46,6 +46,8 @@ pub(crate) struct Route {
     poll_times: PollTimes,
     judge: Mutex<Judge>,
     is_likely_short: AtomicBool,
+    /// It blocks in place.
+    is_kept: AtomicBool,
     /// Counted up to [`STREAK_LIKELY`] or so.
     requests: AtomicU32,
     has_yielded: AtomicBool,
@@ -110,8 +112,14 @@ impl Route {
         self.long_run
     }
 
+    /// Returns `true` if nothing of it may run on a loop: neither its handler nor its bodies.
+    pub(super) fn is_kept_on_stage(&self) -> bool {
+        self.is_kept.load(Ordering::Relaxed) || (self.is_fixed && !self.is_inline())
+    }
+
     /// Keeps the route on its stage from now on, the only place where it can run.
     pub(super) fn pin(&self) {
+        self.is_kept.store(true, Ordering::Relaxed);
         if self.is_fixed || self.judge.lock().rule.is_pinned() {
             return;
         }
@@ -414,6 +422,7 @@ impl Routes {
                 latest_moves: Moves::default(),
             }),
             is_likely_short: AtomicBool::new(false),
+            is_kept: AtomicBool::new(false),
             requests: AtomicU32::new(0),
             has_yielded: AtomicBool::new(false),
             moves: AtomicU64::new(0),

@@ -1,16 +1,15 @@
 use std::any::TypeId;
 use std::fmt;
 use std::mem;
-use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use axum::extract::{ConnectInfo, MatchedPath};
+use axum::extract::MatchedPath;
 use axum::response::{IntoResponse, Response};
 use greenroom_timing::tell_route;
-use http::{Extensions, Request};
+use http::Request;
 use pin_project_lite::pin_project;
 use tower::util::Oneshot;
 use tower_service::Service;
@@ -110,7 +109,8 @@ impl<S> PlacedService<S> {
     where
         S: Service<Request<B>> + 'static,
     {
-        let origin = self.origin(at, rank, Client::current(), true);
+        let (client, request) = self.client_inline(request);
+        let origin = self.origin(at, rank, client, true);
         if is_lazy::<S>() {
             return PlacedFuture {
                 place: Place::Inline {
@@ -170,27 +170,27 @@ impl<S> PlacedService<S> {
         }
     }
 
+    /// Finds the client of a request that runs here, where the server has told it most often.
+    fn client_inline<B>(&self, request: Request<B>) -> (Client, Request<B>) {
+        let current = Client::current();
+        if current.is_known() && self.placement.settings.client_key.is_none() {
+            return (current, request);
+        }
+        self.client_of(request)
+    }
+
     /// Finds the client of the request: by the application's key, or else the address that is
     /// connected, if the server gives it.
     fn client_of<B>(&self, request: Request<B>) -> (Client, Request<B>) {
         let Some(client_key) = &self.placement.settings.client_key else {
-            return (connected(request.extensions()), request);
+            return (Client::connected(request.extensions()), request);
         };
         let (parts, body) = request.into_parts();
-        let connected = connected(&parts.extensions);
+        let connected = Client::connected(&parts.extensions);
         let client = client_key.client(&parts);
         let client = client.map_or(connected, |client| client.sent_as_by(connected));
         (client, Request::from_parts(parts, body))
     }
-}
-
-fn connected(extensions: &Extensions) -> Client {
-    let current = Client::current();
-    if current.is_known() {
-        return current;
-    }
-    let peer = extensions.get::<ConnectInfo<SocketAddr>>();
-    peer.map_or(current, |ConnectInfo(peer)| Client::from(*peer))
 }
 
 /// True if no code of the application runs before the future is polled, as with axum's routers and

@@ -6,6 +6,7 @@ use axum::response::{IntoResponse, Response};
 
 use super::Stage;
 use super::priority::Priority;
+use crate::client::Client;
 use crate::placement::outer;
 
 /// An axum handler made from a synchronous function: see [`Stage::handler`].
@@ -33,14 +34,15 @@ impl<F> OnStage<F> {
         self
     }
 
-    async fn respond<R>(self, run: impl FnOnce(F) -> R + Send + 'static) -> Response
+    async fn respond<R>(self, client: Client, run: impl FnOnce(F) -> R + Send + 'static) -> Response
     where
         F: Send + 'static,
         R: IntoResponse,
     {
         let function = self.function;
         let run = async move { run(function).into_response() };
-        match self.stage.spawn_as(self.priority, run).await {
+        let spawned = client.within_if_another(|| self.stage.spawn_as(self.priority, run));
+        match spawned.await {
             Ok(response) => response,
             Err(error) => error.into_response(),
         }
@@ -55,9 +57,10 @@ where
 {
     type Future = Pin<Box<dyn Future<Output = Response> + Send>>;
 
-    fn call(self, _request: Request, _state: S) -> Self::Future {
+    fn call(self, request: Request, _state: S) -> Self::Future {
         outer::yield_to_inner();
-        Box::pin(self.respond(|function| function()))
+        let client = Client::connected(request.extensions());
+        Box::pin(self.respond(client, |function| function()))
     }
 }
 
@@ -76,8 +79,11 @@ macro_rules! impl_handler {
             #[allow(non_snake_case, unused_mut, reason = "as many arguments as there are types")]
             fn call(self, request: Request, state: S) -> Self::Future {
                 outer::yield_to_inner();
+                let client = Client::connected(request.extensions());
                 Box::pin(async move {
-                    if let Err(rejected) = self.stage.would_admit(self.priority) {
+                    let admitted = client
+                        .within_if_another(|| self.stage.would_admit(self.priority));
+                    if let Err(rejected) = admitted {
                         return rejected.into_response();
                     }
                     let (mut parts, body) = request.into_parts();
@@ -92,7 +98,7 @@ macro_rules! impl_handler {
                         Ok(last) => last,
                         Err(rejection) => return rejection.into_response(),
                     };
-                    self.respond(move |function| function($($part,)* $last)).await
+                    self.respond(client, move |function| function($($part,)* $last)).await
                 })
             }
         }

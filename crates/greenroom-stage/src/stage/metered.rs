@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use pin_project_lite::pin_project;
 use tokio::runtime::Handle;
+use tracing::Span;
 
 use super::error::Panicked;
 use super::outcome::Outcome;
@@ -38,11 +39,13 @@ pub(crate) fn last_poll() -> Option<Polled> {
 
 pin_project! {
     /// Work on a stage's thread: polled and dropped within the runtime that submitted it, so that
-    /// its timers and sockets belong there; its time taken, its panics caught.
+    /// its timers and sockets belong there, and polled within its caller's span; its time taken,
+    /// its panics caught.
     pub(crate) struct Metered<F> {
         #[pin]
         work: Option<F>,
         runtime: Option<Handle>,
+        span: Span,
         ticket: Arc<Ticket>,
         stage: Arc<Shared>,
         run: Run,
@@ -60,6 +63,7 @@ impl<F> Metered<F> {
         Self {
             work: Some(work),
             runtime: Handle::try_current().ok(),
+            span: Span::current(),
             ticket,
             stage,
             run: Run::default(),
@@ -72,7 +76,7 @@ impl<F> Metered<F> {
         let is_unfinished = self.as_mut().project().work.is_some();
         self.as_mut().discard();
         let this = self.project();
-        if is_unfinished && !this.run.held.is_zero() {
+        if is_unfinished && !this.run.held.is_zero() && this.ticket.is_whole_run() {
             this.stage.gave_up(this.ticket, this.run);
         }
     }
@@ -107,7 +111,7 @@ impl<F: Future> Future for Metered<F> {
             run: Some(*this.run),
             ..LAST_POLL.take().unwrap_or_default()
         }));
-        this.stage.end(this.run, ended.as_ref().err());
+        this.stage.end(this.ticket, this.run, ended.as_ref().err());
         let (runtime, stage) = (this.runtime.take(), Arc::clone(this.stage));
         Poll::Ready(Outcome::new(ended, runtime, stage))
     }
@@ -121,6 +125,7 @@ impl<F: Future> Metered<F> {
         let mut this = self.project();
         let work = this.work.as_mut().as_pin_mut().expect("polled until ready");
         let _entered = this.runtime.as_ref().map(Handle::enter);
+        let _within = this.span.enter();
         let (began, cpu_began) = (Instant::now(), cpu_time());
         let client = this.ticket.submission.client;
         let polled = client.within(|| catch_unwind(AssertUnwindSafe(|| work.poll(cx))));

@@ -195,8 +195,13 @@ impl Shared {
         }
     }
 
-    pub(crate) fn end(&self, run: &Run, panicked: Option<&Panicked>) {
-        self.stats.lock().record_end(run, panicked.is_some());
+    pub(crate) fn end(&self, ticket: &Ticket, run: &Run, panicked: Option<&Panicked>) {
+        let mut stats = self.stats.lock();
+        if ticket.is_whole_run() {
+            stats.record_run(run);
+        }
+        stats.record_end(run, panicked.is_some());
+        drop(stats);
         self.meters().ended(run.held, panicked.is_some());
         if let Some(panicked) = panicked {
             self.log_panic(panicked);

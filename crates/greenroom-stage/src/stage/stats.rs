@@ -80,7 +80,6 @@ impl Stats {
     }
 
     pub(crate) fn record_end(&mut self, run: &Run, has_panicked: bool) {
-        self.record_run(run);
         self.service.saturating_record(micros(run.held));
         self.panicked += u64::from(has_panicked);
         self.completed += u64::from(!has_panicked);

@@ -93,6 +93,12 @@ impl Ticket {
         Ended { wanted, stated }
     }
 
+    /// Returns `false` for more of a response that has begun, which says nothing of the time of a
+    /// whole run.
+    pub(crate) fn is_whole_run(&self) -> bool {
+        !self.terms.expected.is_zero()
+    }
+
     pub(crate) fn waited(&self, now: Instant) -> Duration {
         now.saturating_duration_since(self.admitted)
     }

@@ -59,8 +59,7 @@ fn take(stage: &Shared, taken: Taken<Work>) -> Spent {
     };
     let used = poll.used(&stage.settings.bounds);
     stage.note_used(&ticket.submission, used, Instant::now());
-    // More of a response that has begun says nothing of the time of a whole run.
-    let run = run.filter(|_| !ticket.terms.expected.is_zero());
+    let run = run.filter(|_| ticket.is_whole_run());
     Spent {
         used,
         run: run.map(|run| ticket.ended(run.wanted)),

@@ -192,6 +192,31 @@ async fn a_body_that_holds_up_a_loop_sends_its_route_back() {
     .await;
 }
 
+/// It waits for each of its items, as a stream of events does.
+#[tokio::test]
+async fn a_body_that_blocks_in_place_is_whole_on_a_stage_for_good() {
+    within(async {
+        let handler = || async {
+            let items = stream::iter(0..40).then(|_| async {
+                tokio::task::yield_now().await;
+                let name = tokio::task::block_in_place(thread_name);
+                Ok::<_, Infallible>(Bytes::from(name))
+            });
+            Body::from_stream(items)
+        };
+        let stage = patient().threads(1..=1).build().unwrap();
+        let app = Router::new().route("/bodies/in_place", get(handler));
+        let address = serve(app.layer(Placement::on(&stage))).await;
+        let mut client = Client::connect(address).await;
+        start(&mut client, "/bodies/in_place").await;
+        for _ in 0..40 {
+            assert_eq!(client.receive_chunk().await.as_deref(), Some("serve-0"));
+        }
+        assert_eq!(client.receive_chunk().await.as_deref(), Some(""));
+    })
+    .await;
+}
+
 #[tokio::test]
 async fn a_body_that_fails_or_panics_ends_its_response_and_nothing_else() {
     within(async {

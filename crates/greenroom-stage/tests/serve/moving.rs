@@ -4,11 +4,14 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use axum::Router;
-use axum::http::Uri;
+use axum::body::Body;
+use axum::http::{Request, Uri};
 use axum::routing::{any, get};
 use greenroom_stage::placement::STREAK_FIRST;
-use greenroom_stage::{Placed, Placement};
+use greenroom_stage::{Client as Asker, ClientKey, Placed, Placement};
+use http_body_util::BodyExt;
 use tower::{Layer, ServiceExt};
+use tracing::Instrument;
 
 use crate::rig::{Client, patient, route, serve, whatever_it_takes, within};
 
@@ -100,6 +103,62 @@ async fn a_route_that_blocks_in_place_costs_one_500_and_stays_on_its_stage() {
             let response = client.get("/moving/in_place?block").await;
             assert_eq!((response.status, &*response.body), (200, "serve-0"));
         }
+    })
+    .await;
+}
+
+/// Uncontended, so no run is long by it.
+#[tokio::test]
+async fn a_route_that_takes_a_lock_by_blocking_costs_one_500_and_stays_on_its_stage() {
+    within(async {
+        let lock = Arc::new(tokio::sync::Mutex::new(()));
+        let handler = move |uri: Uri| async move {
+            if uri.query() == Some("block") {
+                drop(lock.blocking_lock());
+            }
+            thread::current().name().unwrap_or("loop").to_owned()
+        };
+        let app = Router::new().route("/moving/blocking_lock", get(handler));
+        let stage = patient().threads(1..=1).build().unwrap();
+        let address = serve(app.layer(whatever_it_takes(&stage))).await;
+        let path = "/moving/blocking_lock?block";
+        let mut client = Client::connect(address).await;
+        assert_eq!(client.get(path).await.body, "serve-0");
+        let mut client = until_inline(address, "/moving/blocking_lock").await;
+        assert_eq!(client.get(path).await.status, 500);
+        for _ in 0..4 * STREAK_FIRST {
+            let response = client.get(path).await;
+            assert_eq!((response.status, &*response.body), (200, "serve-0"));
+        }
+    })
+    .await;
+}
+
+/// Wherever the route runs.
+#[tokio::test]
+async fn a_handler_has_the_span_and_the_client_of_its_caller() {
+    // For the stage's threads too; it prints nothing.
+    tracing::subscriber::set_global_default(tracing_subscriber::registry()).unwrap();
+    within(async {
+        let key = ClientKey::from_fn(|_| Some(Asker::named("ada")));
+        let handler = || async {
+            let span = tracing::Span::current()
+                .metadata()
+                .map(tracing::Metadata::name);
+            format!("{span:?} {}", Asker::current())
+        };
+        let stage = patient().threads(1..=1).build().unwrap();
+        let app = Router::new()
+            .route("/moving/span", get(handler))
+            .layer(whatever_it_takes(&stage).client_key(key));
+        for _ in 0..2 * STREAK_FIRST {
+            let request = Request::get("/moving/span").body(Body::empty()).unwrap();
+            let span = tracing::info_span!("of_the_request");
+            let response = app.clone().oneshot(request).instrument(span).await;
+            let body = response.unwrap().into_body().collect().await.unwrap();
+            assert_eq!(body.to_bytes(), "Some(\"of_the_request\") ada");
+        }
+        assert_eq!(route("/moving/span").placed, Placed::AutoInline);
     })
     .await;
 }

@@ -1,11 +1,19 @@
+use std::convert::Infallible;
 use std::sync::mpsc;
 use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll};
 
 use axum::Router;
+use axum::body::Body;
 use axum::extract::State;
+use axum::http::Request;
 use axum::routing::{get, post};
 use greenroom_stage::placement::STREAK_LIKELY;
-use greenroom_stage::{Placement, Stage};
+use greenroom_stage::{Placement, Priority, Stage, shed_on_this_loop};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tower::ServiceExt;
+use tower_layer::Layer;
+use tower_service::Service;
 
 use crate::rig::{Client, get as fetch, patient, route, serve, whatever_it_takes, within};
 
@@ -91,6 +99,64 @@ async fn a_route_that_is_likely_short_goes_before_work_that_waits() {
         before.await.unwrap();
         assert_eq!(short.await.unwrap().status, 200);
         assert_eq!(*order.lock().unwrap(), ["short", "before"]);
+    })
+    .await;
+}
+
+/// A service of which one is ready at a time, as behind tower's limit of concurrency.
+struct Limited {
+    place: Arc<Semaphore>,
+    permit: Option<OwnedSemaphorePermit>,
+}
+
+impl Clone for Limited {
+    fn clone(&self) -> Self {
+        Self {
+            place: Arc::clone(&self.place),
+            permit: None,
+        }
+    }
+}
+
+impl Service<Request<Body>> for Limited {
+    type Response = &'static str;
+    type Error = Infallible;
+    type Future = std::future::Ready<Result<&'static str, Infallible>>;
+
+    fn poll_ready(&mut self, _cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        if self.permit.is_none() {
+            self.permit = Arc::clone(&self.place).try_acquire_owned().ok();
+        }
+        match self.permit {
+            Some(_) => Poll::Ready(Ok(())),
+            None => Poll::Pending,
+        }
+    }
+
+    fn call(&mut self, _request: Request<Body>) -> Self::Future {
+        self.permit = None;
+        std::future::ready(Ok("called"))
+    }
+}
+
+/// Its connection, which has the service, may be idle for long.
+#[tokio::test]
+async fn a_request_that_its_loop_refuses_holds_nothing_of_its_service() {
+    within(async {
+        let stage = patient().threads(1..=1).build().unwrap();
+        let limited = Limited {
+            place: Arc::new(Semaphore::new(1)),
+            permit: None,
+        };
+        let mut one = Placement::on(&stage).layer(limited);
+        let mut other = one.clone();
+        shed_on_this_loop(Some(Priority::Normal));
+        let refused = one.ready().await.unwrap().call(Request::default()).await;
+        assert_eq!(refused.unwrap().status(), 503);
+        shed_on_this_loop(None);
+        let called = other.ready().await.unwrap().call(Request::default()).await;
+        assert_eq!(called.unwrap().status(), 200);
+        drop(one);
     })
     .await;
 }

@@ -30,6 +30,11 @@ impl Account {
         account
     }
 
+    /// Returns `true` if the next poll is to be on the stage.
+    pub(super) fn is_on_stage(&self) -> bool {
+        self.pace.is_on_stage() || self.origin.route().is_kept_on_stage()
+    }
+
     pub(super) fn polled(&mut self, poll_time: Duration, is_waiting: bool) {
         self.pace.record(poll_time, is_waiting);
         self.record_if_long();

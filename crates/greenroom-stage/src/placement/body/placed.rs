@@ -47,7 +47,7 @@ impl PlacedBody {
         let Some(stage) = account
             .origin
             .stage()
-            .filter(|_| account.pace.is_on_stage())
+            .filter(|_| account.is_on_stage())
             .cloned()
         else {
             return;

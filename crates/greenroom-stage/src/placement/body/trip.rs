@@ -73,7 +73,7 @@ impl Future for Away {
         let trip = self.0.as_mut().expect("polled until it is back");
         let ready = match trip.poll_away(cx) {
             Poll::Ready(polled) => Some(polled),
-            Poll::Pending if trip.account.pace.is_on_stage() => return Poll::Pending,
+            Poll::Pending if trip.account.is_on_stage() => return Poll::Pending,
             Poll::Pending => None,
         };
         let trip = self.0.take().expect("it was just polled");
