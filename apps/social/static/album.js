@@ -5,8 +5,10 @@ export function followAlbum(feed) {
   const tiles = document.querySelector("[data-album-tiles]");
   if (!tiles) return;
   const empty = document.getElementById("album-empty");
+  // New pictures stand on the first page.
+  const isNewest = !new URLSearchParams(location.search).has("before");
   const add = (picture) => {
-    if (picture.album !== tiles.dataset.albumTiles || isShown(tiles, picture.id)) return;
+    if (!isNewest || picture.album !== tiles.dataset.albumTiles || isShown(tiles, picture.id)) return;
     tiles.prepend(makePicture(feed, "tile-template", picture));
     trim(tiles);
     empty.hidden = true;
@@ -14,6 +16,7 @@ export function followAlbum(feed) {
   const onEvent = ({ body }) => {
     // A picture that is deleted by now is not in its event.
     if (body.picture) add(body.picture);
+    if (body.deleted_album === tiles.dataset.albumTiles) location.reload();
     if (!body.deleted) return;
     takeOut(tiles, body);
     empty.hidden = tiles.children.length > 0;

@@ -1,5 +1,5 @@
 // Comments come and go while the page is open.
-import { call, me } from "./api.js";
+import { call, me, rejection } from "./api.js";
 import { notice } from "./notice.js";
 import { showPerson } from "./people.js";
 import { showTimes } from "./times.js";
@@ -67,9 +67,12 @@ function improveForm(list, form) {
   });
   const send = async () => {
     button.disabled = true;
+    const page = `/pictures/${list.dataset.comments}`;
     try {
-      add(list, await call("POST", `/api/pictures/${list.dataset.comments}/comments`, { text: text.value }));
+      const comment = await call("POST", `/api${page}/comments`, { text: text.value });
       text.value = "";
+      if ("more" in list.dataset) location.assign(`${page}?comment=${comment.id}#comment-${comment.id}`);
+      else add(list, comment);
     } catch (rejection) {
       notice(rejection.message, { retry: send });
     } finally {
@@ -85,7 +88,7 @@ function improveForm(list, form) {
 
 async function reload(list) {
   const response = await fetch(location.href, { credentials: "same-origin" });
-  if (!response.ok) throw new Error(`the comments cannot be loaded: ${response.status}`);
+  if (!response.ok) throw rejection(response.status, "");
   const page = new DOMParser().parseFromString(await response.text(), "text/html");
   const fresh = page.querySelector("[data-comments]");
   list.replaceChildren(...fresh.children);

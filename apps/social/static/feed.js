@@ -173,7 +173,9 @@ export class Feed extends EventTarget {
     try {
       await Promise.all(watchers.map(async (watcher) => { watcher.seen = await watcher.reload(); }));
       if (this.#topics.has(topic)) this.#send(topic);
-    } catch {
+    } catch (failure) {
+      // What it is about is gone, and does not come back.
+      if (failure.status === 404) return;
       setTimeout(() => this.#reload(topic, Math.min(RETRY_MOST, wait * 2)), wait);
     }
   }

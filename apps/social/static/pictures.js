@@ -1,4 +1,5 @@
 // Cards and tiles of pictures that come while the page is open, made from the page's own templates.
+import { rejection } from "./api.js";
 import { followCounts, forgetCounts } from "./counts.js";
 import { showPerson } from "./people.js";
 import { showTimes } from "./times.js";
@@ -61,7 +62,7 @@ export function trim(list) {
 // Shows the list as the page at `address` has it now, and gives its place in the log.
 export async function reloadPictures(feed, list, address) {
   const response = await fetch(address, { credentials: "same-origin" });
-  if (!response.ok) throw new Error(`the pictures cannot be loaded: ${response.status}`);
+  if (!response.ok) throw rejection(response.status, "");
   const page = new DOMParser().parseFromString(await response.text(), "text/html");
   const fresh = page.getElementById(list.id);
   forgetCounts(list);

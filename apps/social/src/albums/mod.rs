@@ -19,6 +19,7 @@ use greenroom::cluster::{Cluster, HostSettings, Hosting, NameError, Remote};
 use moka::future::Cache;
 
 use crate::Failure;
+use crate::completing::complete;
 use crate::model::Id;
 use crate::store::Store;
 pub(crate) use entity::Shown;
@@ -111,14 +112,13 @@ impl HotAlbums {
     /// Once started it completes, even if the caller is cancelled.
     pub(crate) async fn forget(&self, album: Id) {
         let entity = self.entity(album);
-        let telling = tokio::spawn(async move {
+        complete(async move {
             let told = async { entity?.forget().timeout(FORGET_MAX).ask().await };
             if let Err(error) = told.await {
                 tracing::warn!(%album, %error, "an album may be shown as it was for some seconds");
             }
-        });
-        // The task does not panic, and is aborted only with its runtime.
-        let _ = telling.await;
+        })
+        .await;
     }
 
     fn entity(&self, album: Id) -> Result<Remote<HotAlbum>, NameError> {

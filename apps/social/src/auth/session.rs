@@ -5,6 +5,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::{Client, Viewer};
+use crate::completing::complete;
 use crate::feed::Credential;
 use crate::model::{Author, Id, Session, TextError, User};
 use crate::service::{self, NewUser};
@@ -117,14 +118,19 @@ pub async fn start_session(app: &App, user: &User) -> Result<LoggedIn, Failure> 
 /// Fails if the storage does.
 pub async fn log_out(app: &App, cookies: &CookieJar) -> Result<Cookie<'static>, Failure> {
     if let Some(viewer) = find(app, cookies).await? {
-        app.store.delete_session(&viewer.session).await?;
-        let (user, session) = (viewer.author.id, viewer.session);
-        let keys = [session_key(&session), service::reach_key(user)];
-        app.cache.invalidate(&keys).await;
-        app.feed
-            .end_connections(user, Some(Credential::Session(session)));
+        complete(end(app.clone(), viewer)).await?;
     }
     Ok(no_cookie(app))
+}
+
+async fn end(app: App, viewer: Viewer) -> Result<(), Failure> {
+    app.store.delete_session(&viewer.session).await?;
+    let (user, session) = (viewer.author.id, viewer.session);
+    let keys = [session_key(&session), service::reach_key(user)];
+    app.cache.invalidate(&keys).await;
+    app.feed
+        .end_connections(user, Some(Credential::Session(session)));
+    Ok(())
 }
 
 /// Returns a cookie that removes the session's from the browser.

@@ -23,6 +23,8 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use uuid::Uuid;
 
+use crate::completing::complete;
+
 use local::{Entry, Local};
 use remote::Remote;
 
@@ -187,14 +189,13 @@ impl Cache {
             return;
         };
         let (inner, keys) = (Arc::clone(&self.0), keys.to_vec());
-        let forgotten = tokio::spawn(async move {
+        complete(async move {
             remote.forget(&keys).await;
             // Again: what was read from Redis in between may have been the old value.
             inner.local.forget(&keys);
             inner.publish(keys);
-        });
-        // The task does not panic, and is aborted only with its runtime.
-        let _ = forgotten.await;
+        })
+        .await;
     }
 }
 

@@ -286,6 +286,10 @@ pub struct FeedSettings {
     /// message. Default: 5 s
     #[serde(with = "humantime_serde")]
     pub check_every: Duration,
+    /// The interval at which the sessions and keys of all connections are looked up, should the
+    /// bus have lost the message of an end. Default: 5 min
+    #[serde(with = "humantime_serde")]
+    pub sessions_check_every: Duration,
 }
 
 impl Default for FeedSettings {
@@ -295,6 +299,7 @@ impl Default for FeedSettings {
             topics_max: 200,
             recent_max: 256,
             check_every: Duration::from_secs(5),
+            sessions_check_every: Duration::from_mins(5),
         }
     }
 }

@@ -82,12 +82,17 @@ impl Feed {
             !settings.check_every.is_zero(),
             "`feed.check_every` must not be 0"
         );
+        anyhow::ensure!(
+            !settings.sessions_check_every.is_zero(),
+            "`feed.sessions_check_every` must not be 0"
+        );
         let make = {
             let (bus, store, settings) = (bus.clone(), Arc::clone(store), settings.clone());
             move || Feeder::new(bus.clone(), Arc::clone(&store), settings.clone())
         };
         let connections = Arc::new(Connections::default());
         let ends = sessions::hear(bus, store, &connections)?;
+        sessions::look_regularly(settings.sessions_check_every, store, &connections);
         let shared = Shared {
             connections,
             store: Arc::clone(store),

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::FutureExt;
 use greenroom::actor::web::{Frame, Outbox};
@@ -10,6 +11,7 @@ use jiff::Timestamp;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use tokio::runtime::Handle;
+use tokio::time::sleep;
 
 use crate::model::Id;
 use crate::store::{self, Store};
@@ -168,6 +170,26 @@ pub(super) fn hear(
         });
     }
     Ok(subscription)
+}
+
+/// Looks up all credentials that are connected here at intervals of `every`, on the calling runtime,
+/// until the connections or the storage are dropped: a message is lost too if the process that was
+/// to send it dies, or if the storage was away when it would have been made up for.
+pub(super) fn look_regularly(
+    every: Duration,
+    store: &Arc<dyn Store>,
+    connections: &Arc<Connections>,
+) {
+    let (store, connections) = (Arc::downgrade(store), Arc::downgrade(connections));
+    tokio::spawn(async move {
+        loop {
+            sleep(every).await;
+            let (Some(store), Some(connections)) = (store.upgrade(), connections.upgrade()) else {
+                return;
+            };
+            look_at_all(store, connections).await;
+        }
+    });
 }
 
 /// Closes the connections here at once, and those to other replicas soon.

@@ -1,5 +1,6 @@
 //! The storage of pictures' files: a directory that replicas share, or a bucket.
 
+mod bucket;
 mod incoming;
 mod leftovers;
 mod sweeper;
@@ -19,15 +20,12 @@ use std::time::{Duration, SystemTime};
 use anyhow::Context;
 use bytes::Bytes;
 use futures_util::stream::{BoxStream, StreamExt, TryStreamExt};
-use object_store::aws::AmazonS3Builder;
 use object_store::local::LocalFileSystem;
 use object_store::path::Path as ObjectPath;
-use object_store::prefix::PrefixStore;
-use object_store::{ClientOptions, Error, ObjectStore, ObjectStoreExt, RetryConfig};
+use object_store::{Error, ObjectStore, ObjectStoreExt};
 use tempfile::{NamedTempFile, TempPath};
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
-use url::Url;
 
 use self::incoming::Writer;
 use crate::Failure;
@@ -41,13 +39,6 @@ const INCOMING: &str = "incoming";
 const STORING_MAX: usize = 4;
 /// The longest that an original waits for a permit.
 const STORING_WAIT_MAX: Duration = Duration::from_secs(20);
-
-/// The most retries of a request to a bucket.
-const BUCKET_RETRIES_MAX: usize = 2;
-/// The longest time for a request with its retries, and for each try.
-const BUCKET_TIMEOUT: Duration = Duration::from_secs(10);
-/// The longest time to connect to a bucket.
-const BUCKET_CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The storage of files; cheap to clone.
 #[derive(Clone, Debug)]
@@ -126,7 +117,7 @@ impl Files {
     pub fn open(settings: &FilesSettings) -> anyhow::Result<Self> {
         let (objects, incoming) = match settings {
             FilesSettings::Directory(path) => open_directory(path)?,
-            FilesSettings::S3(url) => (open_bucket(url)?, std::env::temp_dir()),
+            FilesSettings::S3(url) => (bucket::open(url)?, std::env::temp_dir()),
         };
         let directory = match settings {
             FilesSettings::Directory(path) => Some(path.as_path().into()),
@@ -360,28 +351,6 @@ fn open_directory(path: &Path) -> anyhow::Result<(Arc<dyn ObjectStore>, PathBuf)
     let objects = LocalFileSystem::new_with_prefix(path)
         .with_context(|| format!("`files`: cannot open {}", path.display()))?;
     Ok((Arc::new(objects.with_fsync(true)), incoming))
-}
-
-fn open_bucket(url: &Url) -> anyhow::Result<Arc<dyn ObjectStore>> {
-    let bucket = url
-        .host_str()
-        .context("`files`: s3://BUCKET names no bucket")?;
-    let objects = AmazonS3Builder::from_env()
-        .with_bucket_name(bucket)
-        .with_retry(RetryConfig {
-            max_retries: BUCKET_RETRIES_MAX,
-            retry_timeout: BUCKET_TIMEOUT,
-            ..RetryConfig::default()
-        })
-        .with_client_options(
-            ClientOptions::new()
-                .with_connect_timeout(BUCKET_CONNECT_TIMEOUT)
-                .with_timeout(BUCKET_TIMEOUT),
-        )
-        .build()
-        .context("`files`: the AWS_… variables do not tell how to reach the bucket")?;
-    let prefix = ObjectPath::from(url.path());
-    Ok(Arc::new(PrefixStore::new(objects, prefix)))
 }
 
 #[cfg(test)]

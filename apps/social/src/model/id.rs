@@ -25,6 +25,13 @@ impl Id {
         Self(Uuid::now_v7())
     }
 
+    /// Returns the identifier that sorts right before this one; `None` before the first.
+    #[must_use]
+    pub fn before(self) -> Option<Self> {
+        let before = self.0.as_u128().checked_sub(1)?;
+        Some(Self(Uuid::from_u128(before)))
+    }
+
     /// Returns the 16 bytes, in an order that sorts by time.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8; 16] {

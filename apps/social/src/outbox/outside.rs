@@ -13,12 +13,11 @@ use reqwest::{Client, ClientBuilder, Request, Response};
 use url::{Host, Url};
 
 use super::worker::Setback;
+use crate::cryptography;
 
-/// Returns a client for HTTP and HTTPS that follows no redirects and uses no proxy. The first call
-/// installs ring as the cryptography provider of rustls in this process.
+/// Returns a client for HTTP and HTTPS that follows no redirects and uses no proxy.
 pub(crate) fn client() -> ClientBuilder {
-    // An error means that a provider is installed already, which does as well.
-    let _ = rustls::crypto::ring::default_provider().install_default();
+    cryptography::provide();
     Client::builder().no_proxy().redirect(Policy::none())
 }
 

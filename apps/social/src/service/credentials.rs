@@ -8,6 +8,7 @@ use sha2::{Digest, Sha256};
 use super::albums::{albums, delete_album};
 use super::people::{author_key, generation_key, reach_key};
 use super::{now, wake};
+use crate::completing::complete;
 use crate::model::{
     Author, Id, NewTask, TaskKind, TextError, Ticket, TicketPurpose, User, UserChange, check_email,
     check_password,
@@ -59,10 +60,14 @@ pub async fn end_sessions(app: &App, id: Id) -> Result<(), Failure> {
 }
 
 async fn end_sessions_by(app: &App, id: Id, change: UserChange) -> Result<User, Failure> {
-    let changed = app.store.update_user(id, change).await;
-    // Also if that failed: the change may have been stored all the same.
-    forget(app, id).await;
-    changed?.ok_or(Failure::NotFound("user"))
+    let app = app.clone();
+    complete(async move {
+        let changed = app.store.update_user(id, change).await;
+        // Also if that failed: the change may have been stored all the same.
+        forget(&app, id).await;
+        changed?.ok_or(Failure::NotFound("user"))
+    })
+    .await
 }
 
 /// Drops a user's cached identity, and ends their connections to the feed.
@@ -97,7 +102,7 @@ pub async fn reset_password(app: &App, token: &str, password: &str) -> Result<Us
 }
 
 /// Requests a mail to the address that a user wants to have, with a link to confirm it. Until then
-/// nothing changes.
+/// nothing changes. The links of earlier requests are good no more when that mail is written.
 ///
 /// # Errors
 /// [`Failure::Invalid`] if it is no address, or theirs already.
@@ -108,7 +113,8 @@ pub async fn ask_for_email(app: &App, user: &User, email: &str) -> Result<(), Fa
         return Err(TextError { field, rule }.into());
     }
     let key = format!("confirm:{}:{}", user.id, once_in_a_while(&email, now()));
-    let payload = json!({"mail": "confirm", "user": user.id, "email": email});
+    let payload =
+        json!({"mail": "confirm", "user": user.id, "email": email, "instead_of": user.email});
     add_mail(app, key, payload).await
 }
 
@@ -130,6 +136,10 @@ pub async fn confirm_email(app: &App, token: &str) -> Result<User, Failure> {
         ..UserChange::default()
     };
     let changed = app.store.update_user(user.id, change).await?;
+    // Links that went to other addresses before would take the account there.
+    app.store
+        .delete_tickets(user.id, TicketPurpose::ConfirmEmail)
+        .await?;
     changed.ok_or(Failure::NotFound("user"))
 }
 
@@ -201,13 +211,17 @@ pub async fn delete_account(app: &App, user: &Author) -> Result<(), Failure> {
             Err(failure) => return Err(failure),
         }
     }
-    let deleted = app.store.delete_user(user.id).await;
-    forget(app, user.id).await;
-    if !deleted? {
-        return Err(Failure::NotFound("user"));
-    }
-    wake(app, &[TaskKind::Remove]);
-    Ok(())
+    let (app, id) = (app.clone(), user.id);
+    complete(async move {
+        let deleted = app.store.delete_user(id).await;
+        forget(&app, id).await;
+        if !deleted? {
+            return Err(Failure::NotFound("user"));
+        }
+        wake(&app, &[TaskKind::Remove]);
+        Ok(())
+    })
+    .await
 }
 
 #[cfg(test)]

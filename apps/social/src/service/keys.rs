@@ -1,4 +1,5 @@
 use super::now;
+use crate::completing::complete;
 use crate::feed::Credential;
 use crate::model::{ApiKey, Id, check_text};
 use crate::{App, Failure};
@@ -41,9 +42,13 @@ pub async fn keys(app: &App, user: Id) -> Result<Vec<ApiKey>, Failure> {
 /// # Errors
 /// [`Failure::NotFound`] if the user has no such key.
 pub async fn delete_key(app: &App, user: Id, id: Id) -> Result<(), Failure> {
-    if !app.store.delete_key(id, user).await? {
-        return Err(Failure::NotFound("key"));
-    }
-    app.feed.end_connections(user, Some(Credential::Key(id)));
-    Ok(())
+    let app = app.clone();
+    complete(async move {
+        if !app.store.delete_key(id, user).await? {
+            return Err(Failure::NotFound("key"));
+        }
+        app.feed.end_connections(user, Some(Credential::Key(id)));
+        Ok(())
+    })
+    .await
 }

@@ -8,6 +8,7 @@ use super::pages::PictureView;
 use super::pictures::{check_alt, forget};
 use super::storage::storage;
 use super::{now, publish, wake};
+use crate::completing::complete;
 use crate::images::{Images, Processed, Resized, Resizers, Workplace, io_failure};
 use crate::model::{
     Album, Author, Effects, Id, NewEvent, NewTask, Picture, TaskKind, check_text, topic,
@@ -60,13 +61,14 @@ pub async fn upload(
             return Err(failure);
         }
     };
-    let kept = keep_all(app, &prepared, &uploads).await;
-    drop(turn);
-    if kept.is_err() {
-        take_back(app, &prepared).await;
-    }
-    forget(app, album.id, None).await;
-    kept?;
+    let prepared = complete(keep_or_take_back(
+        app.clone(),
+        album.id,
+        turn,
+        prepared,
+        uploads,
+    ))
+    .await?;
     let view = |one: Prepared| PictureView {
         picture: one.picture.into(),
         likes: 0,
@@ -76,6 +78,23 @@ pub async fn upload(
         liked: false,
     };
     Ok(prepared.into_iter().map(view).collect())
+}
+
+/// Keeps all pictures or none. It must complete: some of them are kept in between.
+async fn keep_or_take_back(
+    app: App,
+    album: Id,
+    turn: OwnedMutexGuard<()>,
+    prepared: Vec<Prepared>,
+    uploads: Vec<Upload>,
+) -> Result<Vec<Prepared>, Failure> {
+    let kept = keep_all(&app, &prepared, &uploads).await;
+    drop(turn);
+    if kept.is_err() {
+        take_back(&app, &prepared).await;
+    }
+    forget(&app, album, None).await;
+    kept.map(|()| prepared)
 }
 
 /// Checks that a user may add a picture to an album, before its body is read.

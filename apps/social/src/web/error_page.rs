@@ -55,11 +55,26 @@ pub(super) async fn show_errors(State(app): State<App>, request: Request, next: 
     if response.status() == StatusCode::UNAUTHORIZED {
         return log_in_first(&path);
     }
-    let found = Shell::from_request_parts(&mut parts, &app).await;
-    let shell = found.unwrap_or_else(|_| Shell::anonymous(&path));
+    let shell = if spares_the_storage(response.status()) {
+        Shell::anonymous(&path)
+    } else {
+        let found = Shell::from_request_parts(&mut parts, &app).await;
+        found.unwrap_or_else(|_| Shell::anonymous(&path))
+    };
     show(&shell, &parts.method, response)
         .await
         .unwrap_or_else(IntoResponse::into_response)
+}
+
+/// Returns `true` if the storage is not to be asked who views the page: it has too much to do, or
+/// was waited for already.
+fn spares_the_storage(status: StatusCode) -> bool {
+    matches!(
+        status,
+        StatusCode::TOO_MANY_REQUESTS
+            | StatusCode::SERVICE_UNAVAILABLE
+            | StatusCode::GATEWAY_TIMEOUT
+    )
 }
 
 fn is_failure(response: &Response) -> bool {

@@ -101,6 +101,8 @@ pub(super) fn id(text: &str, what: &'static str) -> Result<Id, Failure> {
 pub(super) struct Position {
     before: Option<String>,
     after: Option<String>,
+    /// The first one on the page.
+    comment: Option<String>,
 }
 
 impl Position {
@@ -109,6 +111,9 @@ impl Position {
     }
 
     pub(super) fn after(&self) -> Option<Id> {
+        if let Some(first) = &self.comment {
+            return first.parse::<Id>().ok()?.before();
+        }
         self.after.as_deref()?.parse().ok()
     }
 }

@@ -92,7 +92,7 @@ pub(super) async fn comment(
     check_csrf(&viewer, &comment_form.csrf)?;
     let picture = id(&picture, "picture")?;
     match service::comment(&app, &viewer.author, picture, &comment_form.text).await {
-        Ok(comment) => Ok(see(&format!("/pictures/{picture}#comment-{}", comment.id))),
+        Ok(comment) => see_comment(&app, picture, comment.id).await,
         Err(failure) => {
             let trouble = Trouble::of(failure)?;
             let shell = Shell::of(&app, Some(&viewer), &format!("/pictures/{picture}")).await?;
@@ -104,6 +104,19 @@ pub(super) async fn comment(
             page_with(again.trouble.status(), &again)
         }
     }
+}
+
+/// Redirects to the picture's page that has the comment: the first one, or that which begins with it.
+async fn see_comment(app: &App, picture: Id, comment: Id) -> PageResult {
+    let first = service::comments(app, picture, None, COMMENTS).await?;
+    let is_there = first.comments.iter().any(|it| it.id == comment);
+    let query = if is_there {
+        String::new()
+    } else {
+        format!("?comment={comment}")
+    };
+    let place = format!("/pictures/{picture}{query}#comment-{comment}");
+    Ok(see(&place))
 }
 
 /// The form of a picture's description.

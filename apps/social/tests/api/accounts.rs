@@ -154,6 +154,33 @@ pub(crate) async fn another_address_is_confirmed_by_a_mail_to_it(store: StoreSet
     assert!(notice.text.contains("new@example.org"), "{}", notice.text);
 }
 
+/// The first one was mistyped: it is somebody else's.
+pub(crate) async fn a_link_to_an_address_is_good_until_another_is_asked_for(store: StoreSettings) {
+    let sink = SmtpSink::start();
+    let server = with_mails(store, &sink).await;
+    let ada = server.user("ada").await;
+    let subject = "Is this your new address?";
+    let mut tokens = Vec::new();
+    for (count, email) in ["typo@example.org", "new@example.org"].iter().enumerate() {
+        let body = json!({"email": email, "password": PASSWORD});
+        let asked = put(&ada, "/api/me/email", &body).await;
+        asked.expect(StatusCode::ACCEPTED);
+        let mails = mails(&sink, subject, count + 1).await;
+        let mail = mails.iter().find(|mail| mail.to == [*email]);
+        tokens.push(token(mail.expect("sent")));
+    }
+    let confirm = async |token: &str| {
+        let body = json!({"token": token});
+        server.client().post("/api/email/confirm", &body).await
+    };
+    assert_eq!(confirm(&tokens[0]).await.field(), "token");
+    let confirmed = confirm(&tokens[1]).await;
+    confirmed.expect(StatusCode::NO_CONTENT);
+    assert_eq!(confirm(&tokens[0]).await.field(), "token");
+    let me: Value = ada.get("/api/me").await.json(StatusCode::OK);
+    assert_eq!(me["email"], "new@example.org");
+}
+
 pub(crate) async fn a_forgotten_password_is_reset_by_mail(store: StoreSettings) {
     let sink = SmtpSink::start();
     let server = with_mails(store, &sink).await;

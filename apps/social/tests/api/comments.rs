@@ -1,8 +1,10 @@
-use http::StatusCode;
+use http::header::CONTENT_TYPE;
+use http::{Method, StatusCode};
 use serde_json::{Value, json};
 use social::config::StoreSettings;
 
-use crate::kit::app::{Client, TestApp};
+use super::pages::token;
+use crate::kit::app::{Client, TestApp, send};
 
 async fn picture_of(client: &Client) -> String {
     let album = client.album("mine").await;
@@ -47,6 +49,29 @@ pub(crate) async fn comments_are_shown_the_oldest_first(store: StoreSettings) {
         (&seen["comments"], &seen["comments_seq"]),
         (&json!(3), &json!(3))
     );
+}
+
+/// Without scripts, by the page's form; the first page has 60 comments.
+pub(crate) async fn who_comments_sees_it_whatever_was_said_before(store: StoreSettings) {
+    let server = TestApp::on(store).await;
+    let (ada, grace) = (server.user("ada").await, server.user("grace").await);
+    let picture = picture_of(&ada).await;
+    let page = picture.trim_start_matches("/api").to_owned();
+    let say_by_form = async |text: &str| {
+        let token = token(&ada.get(&page).await);
+        let request = ada.request(Method::POST, &format!("{page}/comments"));
+        let request = request.header(CONTENT_TYPE, "application/x-www-form-urlencoded");
+        let shown = send(request.body(format!("csrf={token}&text={text}"))).await;
+        shown.expect(StatusCode::OK);
+        let shown = String::from_utf8_lossy(&shown.body).into_owned();
+        (shown.contains("the_first"), shown.contains("the_last"))
+    };
+    assert_eq!(say_by_form("the_first").await, (true, false));
+    for _ in 0..30 {
+        say(&ada, &picture, "hm").await;
+        say(&grace, &picture, "hm").await;
+    }
+    assert_eq!(say_by_form("the_last").await, (false, true));
 }
 
 pub(crate) async fn the_author_and_the_owner_delete_a_comment(store: StoreSettings) {

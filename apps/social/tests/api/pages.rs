@@ -37,7 +37,7 @@ pub(crate) async fn texts_are_compressed_and_pictures_are_not(store: StoreSettin
 }
 
 /// Returns the token of a form in a page.
-fn token(page: &TestResponse) -> String {
+pub(crate) fn token(page: &TestResponse) -> String {
     let page = String::from_utf8_lossy(&page.body).into_owned();
     let begin = "name=\"csrf\" value=\"";
     let at = page.find(begin).expect("it has a form") + begin.len();

@@ -85,6 +85,36 @@ async fn mails_wait_for_a_server_that_is_away() {
     assert_eq!(sink.mails().len(), 1);
 }
 
+/// Whoever took an account over would change its address twice.
+#[tokio::test]
+async fn every_former_address_is_notified_whatever_came_after() {
+    let sink = SmtpSink::start();
+    let fixture = fixture(&sink).await;
+    let ada = fixture.user("ada").await;
+    let change = UserChange {
+        email: Some("third@example.org".to_owned()),
+        ..UserChange::default()
+    };
+    let changed = fixture.store.update_user(ada.id, change).await;
+    changed.expect("the storage is there");
+    for (from, to) in [
+        ("ada@example.org", "second@example.org"),
+        ("second@example.org", "third@example.org"),
+    ] {
+        let payload = json!({"mail": "moved", "user": ada.id, "from": from, "to": to});
+        fixture.add(from, TaskKind::Mail, payload).await;
+    }
+    // Long after the changes.
+    fixture.advance(Duration::from_mins(5));
+    let replica = fixture.replica();
+    replica.outbox.wake(TaskKind::Mail);
+    fixture.done(&replica, TaskKind::Mail).await;
+    let mails = sink.mails();
+    let mut notified: Vec<_> = mails.iter().flat_map(|mail| &mail.to).collect();
+    notified.sort();
+    assert_eq!(notified, ["ada@example.org", "second@example.org"]);
+}
+
 /// Waits until the first try was recorded as failed: the next one is due later, but before a lease
 /// would end.
 async fn failed_once(fixture: &Fixture) {

@@ -102,6 +102,23 @@ async fn a_session_that_ends_while_the_bus_is_away_is_found_out() {
     other.watch(topic::TIMELINE, None).await;
 }
 
+/// The process that ended it died before it could tell.
+#[tokio::test]
+async fn a_session_whose_end_was_never_told_is_found_out() {
+    let world = World::new().await;
+    let settings = FeedSettings {
+        sessions_check_every: Duration::from_millis(50),
+        ..FeedSettings::default()
+    };
+    let replica = world.replica_with(&Bus::in_process(), settings).await;
+    let user = user(&world).await;
+    let mut over = watching(&replica, user, "a").await;
+    let mut other = watching(&replica, user, "b").await;
+    world.store.delete_session("a").await.expect("deleted");
+    assert_eq!(over.closed().await, UNAUTHORIZED);
+    other.watch(topic::TIMELINE, None).await;
+}
+
 /// A program that signs has no session; its key may go.
 #[tokio::test]
 async fn a_deleted_key_takes_its_connections_with_it_and_no_others() {

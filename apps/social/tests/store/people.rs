@@ -376,6 +376,34 @@ pub(crate) async fn a_ticket_is_used_once(store: Arc<dyn Store>) {
     assert_eq!(found(now()).await, None);
 }
 
+pub(crate) async fn all_tickets_of_a_purpose_are_deleted_at_once(store: Arc<dyn Store>) {
+    let ada = Id::new();
+    let of = |name: &str, user, purpose| Ticket {
+        user,
+        purpose,
+        ..ticket(name, 60)
+    };
+    let (this, other) = (TicketPurpose::ConfirmEmail, TicketPurpose::ResetPassword);
+    for ticket in [
+        of("one", ada, this),
+        of("two", ada, this),
+        of("three", ada, other),
+        of("four", Id::new(), this),
+    ] {
+        store.insert_ticket(&ticket).await.expect("kept");
+    }
+    store.delete_tickets(ada, this).await.expect("deleted");
+    for (name, is_left) in [
+        ("one", false),
+        ("two", false),
+        ("three", true),
+        ("four", true),
+    ] {
+        let found = store.ticket(name, now()).await.expect("asked");
+        assert_eq!(found.is_some(), is_left, "{name}");
+    }
+}
+
 pub(crate) async fn old_tickets_are_pruned(store: Arc<dyn Store>) {
     for (token, seconds) in [("old", 10), ("young", 1_000)] {
         store

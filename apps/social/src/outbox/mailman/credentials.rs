@@ -50,16 +50,22 @@ impl Mailman {
         letter::reset(&user, &page).map(Some)
     }
 
+    /// Writes the mail to the address that a user wants, which has the only link that is good from
+    /// now on; `None` if they have got another since they asked.
     pub(super) async fn confirm(
         &self,
         task: &Task,
         user: Id,
         email: &str,
+        instead_of: Option<&str>,
     ) -> Result<Option<Letter>, Setback> {
-        let Some(user) = self.store.user(user).await? else {
+        let user = self.store.user(user).await?;
+        let is_still_asked = |user: &User| instead_of.is_none_or(|before| user.email == before);
+        let Some(user) = user.filter(is_still_asked) else {
             return Ok(None);
         };
         let purpose = TicketPurpose::ConfirmEmail;
+        self.store.delete_tickets(user.id, purpose).await?;
         let token = self.token(task, &user, purpose, email).await?;
         let page = links::confirm_email(&self.base_url, &token);
         letter::confirm(&user, email, &page).map(Some)
@@ -76,7 +82,8 @@ impl Mailman {
         let Some(user) = self.store.user(user).await? else {
             return Ok(None);
         };
-        if user.email == to {
+        // It may be a third one by now.
+        if user.email != from {
             return letter::moved(&user, from, to).map(Some);
         }
         if self.age(task) < CHANGE_MAX {

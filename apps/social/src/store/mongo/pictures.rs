@@ -95,7 +95,8 @@ impl Tables {
         let of_owner = doc! { "record.owner.id": owner.to_string(), "removed": false };
         // Summed here: `FerretDB` cannot sum a field within a record.
         let pictures = self.database.collection::<Document>(name::PICTURES);
-        let only_bytes = doc! { "record.bytes": 1 };
+        // Without the `_id`, so that an index has all of it.
+        let only_bytes = doc! { "_id": 0, "record.bytes": 1 };
         let found = pictures.find(of_owner).projection(only_bytes).await;
         let mut found = found.map_err(fault)?;
         let mut used = StorageUsed::default();

@@ -73,7 +73,15 @@ impl Tables {
     async fn prune_log(&self, hint: &Hint, before: i64, kept: i64) -> Result<bool> {
         let last = place(&hint.id, hint.seq.abs_diff(kept));
         let range = doc! { "_id": { "$gt": place(&hint.id, 0), "$lte": last } };
-        let events = page(self.events.find(range).sort(doc! { "_id": 1 }), STEP_MAX).await?;
+        let oldest = |limit| {
+            let found = self.events.find(range.clone()).sort(doc! { "_id": 1 });
+            page(found, limit)
+        };
+        // Most logs that are long are young: one event tells it.
+        if oldest(1).await?.iter().all(|event| event.at >= before) {
+            return Ok(false);
+        }
+        let events = oldest(STEP_MAX).await?;
         let old = events.iter().take_while(|event| event.at < before).count();
         let Some(last) = events[..old].last() else {
             return Ok(false);

@@ -99,6 +99,7 @@ impl Tables {
         index(&self.claims, doc! { "expires": 1 }).await?;
         index(&self.comments, doc! { "record.picture": 1, "_id": 1 }).await?;
         index(&self.comments, doc! { "record.author.id": 1, "_id": 1 }).await?;
+        index(&self.hints, doc! { "seq": 1 }).await?;
         index(&self.keys, doc! { "record.user": 1, "_id": 1 }).await?;
         let toggles = doc! { "record.user": 1, "record.picture": 1, "record.number": -1 };
         index(&self.likes, toggles).await?;
@@ -109,6 +110,8 @@ impl Tables {
         index(&self.pictures, of_album).await?;
         let of_owner = doc! { "record.owner.id": 1, "removed": 1, "_id": -1 };
         index(&self.pictures, of_owner).await?;
+        let bytes = doc! { "record.owner.id": 1, "removed": 1, "record.bytes": 1 };
+        index(&self.pictures, bytes).await?;
         index(&self.pushes, doc! { "record.user": 1 }).await?;
         index(&self.pushes, doc! { "record.session": 1 }).await?;
         index(&self.sessions, doc! { "expires": 1 }).await?;

@@ -17,6 +17,7 @@ const STEPS: &[M<'static>] = &[
     M::up(include_str!("../../../migrations/sqlite/2-pictures.sql")),
     M::up(include_str!("../../../migrations/sqlite/3-accounts.sql")),
     M::up(include_str!("../../../migrations/sqlite/4-likes.sql")),
+    M::up(include_str!("../../../migrations/sqlite/5-bells.sql")),
 ];
 
 /// The `PRAGMA application_id` of databases of this program; set by the first step.

@@ -6,7 +6,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::outbox;
 use super::values::{At, Json, Natural, now};
-use crate::model::{Effects, Event, Head, Id, NewEvent, topic};
+use crate::model::{Effects, Event, Head, Id, NewEvent};
 use crate::store::{GONE, Result, StoreError};
 
 /// Stores the effects of a change; returns the events that were written.
@@ -138,17 +138,17 @@ pub(super) fn has(db: &Connection, topic: &str, key: &str) -> Result<bool> {
     Ok(db.prepare_cached(sql)?.exists([topic, key])?)
 }
 
-/// Returns the events of all bells that name a user. It scans them all.
+/// A name without its affinity (`+`) is compared as the index has it, and so searched for.
+const RINGS_BY: &str = "SELECT topics.name, events.key
+    FROM events INDEXED BY events_by_ringer CROSS JOIN topics ON topics.id = events.topic
+    WHERE events.body ->> 'by' = (SELECT +name FROM users WHERE id = ?1)
+        AND events.body ->> 'kind' IS NOT NULL
+    LIMIT ?2";
+
+/// Returns the events of all bells that name a user. Only bells have bodies of a kind.
 pub(super) fn rings_by(db: &Connection, user: Id, limit: u32) -> Result<Vec<(String, String)>> {
-    let sql = "SELECT topics.name, events.key FROM topics
-        JOIN events ON events.topic = topics.id
-            AND events.body ->> 'by' = (SELECT name FROM users WHERE id = ?3)
-        WHERE topics.name > ?1 AND topics.name < ?2 LIMIT ?4";
-    let mut query = db.prepare_cached(sql)?;
-    let [from, to] = topic::BELLS;
-    let rows = query.query_map(params![from, to, user, limit], |row| {
-        Ok((row.get(0)?, row.get(1)?))
-    })?;
+    let mut query = db.prepare_cached(RINGS_BY)?;
+    let rows = query.query_map(params![user, limit], |row| Ok((row.get(0)?, row.get(1)?)))?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
@@ -167,4 +167,26 @@ pub(super) fn delete(db: &Connection, topic: &str) -> Result<()> {
     db.prepare_cached("DELETE FROM topics WHERE name = ?1")?
         .execute([topic])?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::sqlite::database::Database;
+
+    #[test]
+    fn the_bells_that_somebody_rang_are_searched_for() {
+        let directory = tempfile::tempdir().expect("there is room for a directory");
+        let database = Database::at(&directory.path().join("social.db"));
+        let opened = database.open_first().expect("it is made");
+        let explain = format!("EXPLAIN QUERY PLAN {RINGS_BY}");
+        let mut query = opened.connection.prepare(&explain).expect("good SQL");
+        let steps = query.query_map(params![Id::new(), 1], |row| row.get::<_, String>("detail"));
+        let steps: Vec<_> = steps.expect("it is explained").map(Result::ok).collect();
+        let first = steps[0].as_deref().expect("a text");
+        assert_eq!(
+            first,
+            "SEARCH events USING INDEX events_by_ringer (<expr>=?)"
+        );
+    }
 }

@@ -91,7 +91,7 @@ pub(super) fn update_user(db: &Connection, id: Id, change: &UserChange) -> Resul
 fn end_sessions(db: &Connection, id: Id) -> Result<()> {
     access::delete_sessions(db, id)?;
     browsers::delete_pushes(db, id)?;
-    tickets::delete_tickets(db, id)
+    tickets::delete_all_tickets(db, id)
 }
 
 pub(super) fn delete_user(db: &Connection, id: Id) -> Result<bool> {
