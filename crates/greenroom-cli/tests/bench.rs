@@ -129,8 +129,9 @@ fn server_sees_as_many_requests_and_connections_as_were_asked_for() {
     quiet(&["-k", "-n", "23", "-c", "5"], &server.url("/")).expect_status(0);
     assert_eq!((server.requests().len(), server.connections()), (23, 5));
     let server = Fixture::hello();
-    quiet(&["-n", "2", "-c", "9"], &server.url("/")).expect_status(0);
+    let run = quiet(&["-n", "2", "-c", "9"], &server.url("/")).expect_status(0);
     assert_eq!(server.requests().len(), 2);
+    assert_eq!(run.count("Concurrency Level:"), 2);
 }
 
 #[test]

@@ -123,6 +123,19 @@ fn two_servers_are_compared_in_rounds_and_with_themselves() {
 }
 
 #[test]
+fn servers_on_a_unix_socket_are_compared_there() {
+    let directory = tempfile::tempdir().unwrap();
+    let socket = directory.path().join("socket");
+    let socket = socket.to_str().unwrap();
+    let program = env!("CARGO_BIN_EXE_greenroom");
+    let server = format!(
+        "a={program} serve --no-access-log --listen unix:{socket} http://nowhere.invalid/hello"
+    );
+    let flags = ["--rounds", "1", "--unix-socket", socket];
+    compare(&flags, &[&server]).expect_status(0);
+}
+
+#[test]
 fn servers_that_respond_differently_are_not_compared() {
     let (a, b) = (
         Contender::new("a", "/hello"),
@@ -211,6 +224,11 @@ fn wrong_command_lines_start_nothing() {
             "/no/where",
         ),
         (&["-t", "0"], &[a.argument.as_str()], "longer than 0"),
+        (
+            &["-X", "127.0.0.1:1"],
+            &[a.argument.as_str()],
+            "-X: a comparison",
+        ),
     ] {
         let run = compare(flags, servers).expect_status(2);
         assert!(

@@ -461,6 +461,70 @@ fn a_full_backlog_is_not_the_generators_lag() {
     assert!(tally.counts.late_for_connection > 0, "{:?}", tally.counts);
 }
 
+/// The connections whose requests timed out stay in its queue.
+#[test]
+fn a_server_that_never_accepts_ends_a_closed_loop() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("socket");
+    let listener = std::os::unix::net::UnixListener::bind(&path).expect("a free path");
+    rustix::net::listen(&listener, 1).expect("a shorter backlog");
+    let mut target: Target = "http://localhost/".parse().expect("a URL");
+    target.place = Place::Unix(path);
+    let mut stream = StreamPlan::new(target);
+    stream.end = requests(50);
+    stream.connections = 20;
+    stream.timeout = Duration::from_millis(200);
+    let tally = tally(stream);
+    assert_eq!((tally.counts.sent, tally.responses()), (50, 0));
+    let failed = [FailureKind::ConnectTimeout, FailureKind::Timeout];
+    let failed = failed.map(|kind| tally.failures.count(kind));
+    assert!(failed[0] >= 40, "{:?}", tally.failures);
+    assert_eq!(failed.iter().sum::<u64>(), 50);
+}
+
+#[test]
+fn a_stream_that_was_over_keeps_its_time_in_an_interrupted_run() {
+    let server = Server::start(|_| hello());
+    let mut first = stream(&server.url("/"));
+    first.end = requests(10);
+    let mut second = stream(&server.url("/"));
+    second.pace = open_with_patience(10.0, 60_000);
+    let plan = Plan {
+        streams: vec![first, second],
+        interval: Duration::from_millis(100),
+    };
+    let stop = Stop::default();
+    let from_here = stop.clone();
+    let measured = run(&plan, None, &stop, &mut |progress| {
+        // When the second stream alone is left.
+        if progress.stream == 1 && progress.elapsed > Duration::from_millis(500) {
+            from_here.stop();
+        }
+    });
+    let measured = measured.expect("the run begins");
+    assert!(measured.interrupted);
+    let [first, second] = [0, 1].map(|number| measured.streams[number].elapsed);
+    assert!(first < second, "{first:?} of {second:?}");
+}
+
+/// Each of them sends one batch, at the end.
+#[test]
+fn all_threads_of_a_short_run_are_in_one_interval() {
+    let server = Server::start(|_| hello());
+    let mut stream = stream(&server.url("/"));
+    stream.end = requests(200);
+    stream.threads = 4;
+    stream.connections = 4;
+    let plan = Plan {
+        streams: vec![stream],
+        interval: Duration::from_secs(10),
+    };
+    let measured = run(&plan, None, &Stop::default(), &mut |_| {}).expect("the run begins");
+    let timeline = &measured.streams[0].timeline;
+    let counts: Vec<u64> = timeline.points().iter().map(|point| point.good).collect();
+    assert_eq!(counts, [200]);
+}
+
 #[test]
 fn a_response_may_come_before_its_request_is_sent() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");

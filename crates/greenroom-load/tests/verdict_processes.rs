@@ -206,6 +206,38 @@ fn a_server_is_found_by_its_unix_socket() {
     assert_is(found, &server);
 }
 
+/// As `systemd` does for a service that is started by its socket.
+#[test]
+fn a_service_manager_is_not_the_server() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let (perl, path) = (
+        directory.path().join("systemd"),
+        directory.path().join("socket"),
+    );
+    std::os::unix::fs::symlink("/usr/bin/perl", &perl).expect("room for a link");
+    let program = "use IO::Socket::UNIX;
+        my $s = IO::Socket::UNIX->new(Local => shift, Listen => 1) or die $!;
+        $| = 1; print qq{ready\n}; <STDIN>;";
+    let mut manager = Command::new(&perl)
+        .args(["-e", program])
+        .arg(&path)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    let mut ready = String::new();
+    let mut output = BufReader::new(manager.stdout.take().expect("a pipe"));
+    output.read_line(&mut ready).expect("a line");
+    assert_eq!(ready, "ready\n");
+    let target = Target {
+        place: Place::Unix(path),
+        .."http://localhost/".parse().expect("a URL")
+    };
+    assert!(Processes::listening(&target).is_none());
+    drop(manager.stdin.take());
+    manager.wait().expect("it ends with its input");
+}
+
 #[test]
 fn children_count_while_they_live_and_after() {
     let (mut server, mut found) = Fixture::sampled();

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use greenroom_load::compare::{self, Check, CompareError, Comparison, Outcome, Step};
 use greenroom_load::plot::{self, Series};
 use greenroom_load::report::progress;
@@ -46,13 +46,17 @@ fn comparison(args: &CompareArgs) -> anyhow::Result<Comparison> {
         .into_iter()
         .flatten()
         .try_for_each(|file| files::can_be_written(file))?;
-    let urls: Vec<_> = args
-        .server
-        .iter()
-        .map(|server| server.target.clone())
-        .collect();
-    let template = plan::alone(&urls[..1], &args.load, &args.request)?;
-    let mut comparison = Comparison::new(args.server.clone(), template);
+    ensure!(
+        args.request.proxy.is_none(),
+        "-X: a comparison reaches its servers directly; compare the proxy itself, as one of them"
+    );
+    let mut servers = args.server.clone();
+    let first = servers[0].target.clone();
+    let template = plan::alone(&[first], &args.load, &args.request)?;
+    for server in &mut servers {
+        plan::redirect(&mut server.target, &args.load, &args.request)?;
+    }
+    let mut comparison = Comparison::new(servers, template);
     comparison.rounds = args.rounds;
     comparison.warm_up = args.warm_up;
     comparison.server_cores.clone_from(&args.server_cores);

@@ -16,8 +16,10 @@ use greenroom_load::plan::{
 
 use crate::args::bench::{Also, BenchArgs, LoadArgs, RequestArgs, Stage};
 
-/// Descriptors kept for other things than connections.
+/// Descriptors kept for other things than connections, with one thread.
 const DESCRIPTORS_KEPT: u64 = 64;
+/// Descriptors kept for each further thread: those of its event loop.
+const DESCRIPTORS_OF_THREAD: u64 = 4;
 /// Streams on each HTTP/2 connection of an open loop: the usual limit of servers.
 const STREAMS: u32 = 100;
 /// As many connections as the limit on descriptors allows.
@@ -57,20 +59,22 @@ fn main_stream(args: &BenchArgs) -> anyhow::Result<StreamPlan> {
 
 /// Shares the descriptors that are left among the open loops without a bound of their own.
 fn share_descriptors(streams: &mut [StreamPlan]) -> anyhow::Result<()> {
-    let most = connections_max();
+    let threads: u64 = streams.iter().map(|stream| u64::from(stream.threads)).sum();
+    let kept = DESCRIPTORS_KEPT + DESCRIPTORS_OF_THREAD * threads.saturating_sub(1);
+    let most = connections_max(kept);
     let is_unbounded = |stream: &StreamPlan| stream.connections == UNBOUNDED;
     let bounded = streams.iter().filter(|stream| !is_unbounded(stream));
     let bounded: u64 = bounded.map(|stream| u64::from(stream.connections)).sum();
-    let limit = most + DESCRIPTORS_KEPT;
+    let limit = most + kept;
     ensure!(
         most > 0,
         "a limit of {limit} descriptors leaves none for connections: \
-         {DESCRIPTORS_KEPT} are kept for other things; raise it: ulimit -n"
+         {kept} are kept for other things; raise it: ulimit -n"
     );
     ensure!(
         bounded <= most,
         "-c {bounded}: at most {most} connections are allowed by the limit of {limit} descriptors, \
-         {DESCRIPTORS_KEPT} of which are kept for other things; raise it: ulimit -n"
+         {kept} of which are kept for other things; raise it: ulimit -n"
     );
     let unbounded = streams.iter().filter(|stream| is_unbounded(stream)).count();
     let each = (most - bounded) / unbounded.max(1) as u64;
@@ -81,11 +85,9 @@ fn share_descriptors(streams: &mut [StreamPlan]) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn connections_max() -> u64 {
+fn connections_max(kept: u64) -> u64 {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
-    limit.map_or(u64::from(UNBOUNDED), |limit| {
-        limit.saturating_sub(DESCRIPTORS_KEPT)
-    })
+    limit.map_or(u64::from(UNBOUNDED), |limit| limit.saturating_sub(kept))
 }
 
 fn check_threads(stream: &StreamPlan) -> anyhow::Result<()> {
@@ -257,11 +259,26 @@ fn in_flight(load: &LoadArgs, stream: &StreamPlan) -> anyhow::Result<u32> {
         !pipelines || load.keep_alive,
         "--pipeline needs -k: without it a connection carries one request"
     );
-    let default = match stream.protocol {
+    Ok(load.pipeline.unwrap_or(in_flight_default(stream)))
+}
+
+fn in_flight_default(stream: &StreamPlan) -> u32 {
+    match stream.protocol {
         Protocol::Http2 if stream.is_open_loop() => STREAMS,
         _ => 1,
+    }
+}
+
+/// Returns the requests that each connection of a further stream carries at once: as many as those of
+/// the main stream, where it can.
+fn in_flight_further(load: &LoadArgs, stream: &StreamPlan) -> u32 {
+    let can_pipeline = match stream.protocol {
+        Protocol::Http1 => stream.keep_alive && !stream.is_open_loop(),
+        Protocol::Http2 => stream.keep_alive,
+        Protocol::WebSocket => false,
     };
-    Ok(load.pipeline.unwrap_or(default))
+    let asked = load.pipeline.filter(|_| can_pipeline);
+    asked.unwrap_or(in_flight_default(stream))
 }
 
 fn connections(load: &LoadArgs, is_open_loop: bool) -> u32 {
@@ -272,7 +289,12 @@ fn connections(load: &LoadArgs, is_open_loop: bool) -> u32 {
     }
 }
 
-fn redirect(target: &mut Target, load: &LoadArgs, request: &RequestArgs) -> anyhow::Result<()> {
+/// Sets where requests to a target go, if not to the host of its URL.
+pub(crate) fn redirect(
+    target: &mut Target,
+    load: &LoadArgs,
+    request: &RequestArgs,
+) -> anyhow::Result<()> {
     if let Some(proxy) = &request.proxy {
         ensure!(
             !target.scheme.is_tls() && target.scheme.protocol() != Protocol::WebSocket,
@@ -307,18 +329,15 @@ fn further(main: &StreamPlan, also: &Also, args: &BenchArgs) -> anyhow::Result<S
     };
     stream.variable_length = args.request.variable_length || also.targets.len() > 1;
     stream.records_max = 0;
-    stream.threads = 1;
     pace_further(&mut stream, main, also)?;
-    stream.in_flight_max = match stream.protocol {
-        Protocol::Http2 if stream.is_open_loop() => STREAMS,
-        _ => 1,
-    };
     stream.connections = match also.connections {
         Some(number) => number,
         None if stream.is_open_loop() => UNBOUNDED,
         None => 1,
     };
+    stream.threads = main.threads.min(stream.connections);
     stream.keep_alive = also.keep_alive.unwrap_or(main.keep_alive);
+    stream.in_flight_max = in_flight_further(&args.load, &stream);
     if let Some(method) = &also.method {
         stream.request.method.clone_from(method);
     }

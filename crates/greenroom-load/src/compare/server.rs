@@ -1,6 +1,6 @@
 //! A server as a child process.
 
-use std::io;
+use std::io::{self, PipeWriter};
 use std::net::{TcpStream, ToSocketAddrs};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -84,14 +84,18 @@ impl Server {
     /// time; and when `stop` is set meanwhile.
     pub fn start(launch: &Launch, stop: &Stop) -> Result<Self, CompareError> {
         wait_until_vacant(launch)?;
-        let pinned = Pinned::to(launch.cores.as_ref())?;
-        let spawned = spawn(launch);
-        drop(pinned);
-        let (child, output) = spawned.map_err(|source| CompareError::Start {
+        let not_started = |source| CompareError::Start {
             name: launch.name.clone(),
             program: launch.command.first().cloned().unwrap_or_default(),
             source,
-        })?;
+        };
+        let (reader, writer) = io::pipe().map_err(not_started)?;
+        // Before the pinning, so that its thread does not run on the server's cores.
+        let output = Tail::of(reader).map_err(not_started)?;
+        let pinned = Pinned::to(launch.cores.as_ref())?;
+        let spawned = spawn(launch, writer);
+        drop(pinned);
+        let child = spawned.map_err(not_started)?;
         let mut server = Self {
             name: launch.name.clone(),
             child,
@@ -217,22 +221,19 @@ impl Drop for Server {
     }
 }
 
-fn spawn(launch: &Launch) -> io::Result<(Child, Tail)> {
+fn spawn(launch: &Launch, output: PipeWriter) -> io::Result<Child> {
     let (program, arguments) = launch
         .command
         .split_first()
         .ok_or(io::ErrorKind::InvalidInput)?;
-    let (reader, writer) = io::pipe()?;
-    let output = Tail::of(reader)?;
-    let child = Command::new(program)
+    Command::new(program)
         .args(arguments)
         .envs(launch.environment.iter().cloned())
         .stdin(Stdio::null())
-        .stdout(writer.try_clone()?)
-        .stderr(writer)
+        .stdout(output.try_clone()?)
+        .stderr(output)
         .process_group(0)
-        .spawn()?;
-    Ok((child, output))
+        .spawn()
 }
 
 /// Waits until no process accepts connections there; otherwise another server would be measured.

@@ -24,8 +24,17 @@ pub(super) struct Closed {
     /// They are sent in a row, when all events at hand are handled: the server then wakes up once
     /// for all of them.
     opened: Vec<usize>,
-    /// Times of the next attempts after connections that failed.
-    paused: VecDeque<u64>,
+    /// Connections that are to be tried again.
+    paused: VecDeque<Paused>,
+}
+
+/// A connection that is to be tried again.
+#[derive(Debug)]
+struct Paused {
+    /// The time of the next attempt.
+    due: u64,
+    /// The intended time of the request that waits for it in front of a full backlog.
+    intended: Option<u64>,
 }
 
 impl Closed {
@@ -48,7 +57,7 @@ impl Closed {
     /// Opens all connections at once.
     pub(super) fn begin(&mut self, core: &mut Core) {
         for _ in 0..self.connections {
-            self.open(core);
+            self.open(core, None);
         }
         self.send_opened(core);
     }
@@ -64,17 +73,18 @@ impl Closed {
 
     /// Returns the time of the next call of [`Closed::due`], if any.
     pub(super) fn next_due(&self) -> Option<u64> {
-        self.paused.front().copied()
+        self.paused.front().map(|paused| paused.due)
     }
 
     /// Tries again where connecting failed.
     pub(super) fn due(&mut self, core: &mut Core) {
-        while let Some(&time) = self.paused.front() {
-            if time > core.clock.now() {
+        while let Some(paused) = self.paused.front() {
+            if paused.due > core.clock.now() {
                 break;
             }
+            let intended = paused.intended;
             self.paused.pop_front();
-            self.open(core);
+            self.open(core, intended);
         }
     }
 
@@ -82,8 +92,8 @@ impl Closed {
         match happened {
             Happened::Nothing => {}
             Happened::Ready(key) => self.fill(core, key),
-            Happened::Gone { unconnected: true } => self.pause(core),
-            Happened::Gone { unconnected: false } => self.open(core),
+            Happened::Gone { unconnected: true } => self.pause(core, None),
+            Happened::Gone { unconnected: false } => self.open(core, None),
         }
     }
 
@@ -92,29 +102,33 @@ impl Closed {
         core.open_connections() == 0 && self.paused.is_empty()
     }
 
-    fn open(&mut self, core: &mut Core) {
+    /// Opens a connection for a request of now, or of `intended` if it has waited for room in the
+    /// backlog.
+    fn open(&mut self, core: &mut Core, intended: Option<u64>) {
         let now = core.clock.now();
         if !self.has_turns(now) {
             return;
         }
         let group = core.routes.next_origin();
-        match core.open(group, now, now) {
+        let intended = intended.unwrap_or(now);
+        match core.open(group, intended, now) {
             Opened::Connection(key) => {
                 self.take_turn(core);
                 self.opened.push(key);
             }
             Opened::Failed => {
                 self.take_turn(core);
-                self.pause(core);
+                self.pause(core, None);
             }
-            Opened::Busy => self.pause(core),
+            Opened::Busy => self.pause(core, Some(intended)),
         }
     }
 
-    fn pause(&mut self, core: &Core) {
+    fn pause(&mut self, core: &Core, intended: Option<u64>) {
         let now = core.clock.now();
         if self.has_turns(now) {
-            self.paused.push_back(now + PAUSE_NS);
+            let due = now + PAUSE_NS;
+            self.paused.push_back(Paused { due, intended });
         }
     }
 
@@ -131,7 +145,7 @@ impl Closed {
         }
         if let Happened::Gone { .. } = core.send(key) {
             // Not at once: a server that refuses everything must not monopolise the loop.
-            self.pause(core);
+            self.pause(core, None);
         }
     }
 

@@ -166,6 +166,7 @@ impl Worker {
         let ending = Ending {
             last_ns: self.core.last_ns(),
             unfinished: self.core.in_flight() as u64 + waiting,
+            was_cut: !self.is_over(),
             gave_up,
         };
         self.core.recorder.finish(now);

@@ -11,10 +11,10 @@ impl FailureKind {
     pub(crate) fn of_connect(error: &io::Error) -> Self {
         match errno(error) {
             // `connect` to a Unix socket whose backlog is full fails with EAGAIN.
-            Some(Errno::CONNREFUSED | Errno::NOENT | Errno::AGAIN) => Self::Refused,
+            Some(Errno::CONNREFUSED | Errno::NOENT) => Self::Refused,
             Some(Errno::ADDRNOTAVAIL | Errno::ADDRINUSE) => Self::NoPort,
             Some(Errno::MFILE | Errno::NFILE) => Self::NoDescriptor,
-            Some(Errno::TIMEDOUT) => Self::ConnectTimeout,
+            Some(Errno::TIMEDOUT | Errno::AGAIN) => Self::ConnectTimeout,
             Some(Errno::CONNRESET | Errno::PIPE) => Self::Reset,
             _ if error.kind() == ErrorKind::UnexpectedEof => Self::ClosedEarly,
             _ if is_tls(error) => Self::Tls,

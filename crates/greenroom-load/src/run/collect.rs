@@ -49,7 +49,9 @@ pub fn run(
     let clock = Clock::start();
     let running = begin(shares, clock, stop)?;
     for batch in batches {
-        if let Some(server) = server.as_mut().filter(|_| batch.stream == 0) {
+        // Once in an interval: a sample of a server with many threads takes long.
+        let is_first = batch.stream == 0 && batch.thread == gathering.first_running();
+        if let Some(server) = server.as_mut().filter(|_| is_first) {
             server.sample();
         }
         gathering.take(batch, progress);
@@ -250,6 +252,12 @@ impl Gathering {
         }
     }
 
+    /// Returns the first thread of the first stream that is not over.
+    fn first_running(&self) -> usize {
+        let threads = &self.streams[0].threads;
+        threads.iter().take_while(|thread| thread.is_over).count()
+    }
+
     fn take(&mut self, mut batch: Batch, progress: &mut dyn FnMut(&Progress<'_>)) {
         let stream = batch.stream;
         let gathered = &mut self.streams[stream];
@@ -275,9 +283,10 @@ impl Gathering {
         let finished = streams.map(|(number, (gathered, plan))| {
             let mine = || endings.iter().filter(|end| end.usage.stream == number);
             let last_ns = mine().map(|end| end.ending.last_ns).max().unwrap_or(0);
+            let cut = stopped.filter(|_| mine().any(|end| end.ending.was_cut));
             StreamMeasurement {
                 plan: plan.clone(),
-                elapsed: stopped.unwrap_or(Duration::from_nanos(last_ns)),
+                elapsed: cut.unwrap_or(Duration::from_nanos(last_ns)),
                 tally: gathered.tally,
                 timeline: gathered.timeline,
                 by_rate: gathered.by_rate,
@@ -298,10 +307,10 @@ impl Gathered {
             .iter()
             .filter_map(|thread| thread.waiting.front());
         let end_ns = fronts.map(|batch| batch.end_ns).max()?;
-        let has_sent = |thread: &GatheredThread| {
-            let sent_until = thread.waiting.back().map_or(0, |batch| batch.end_ns);
-            thread.is_over || sent_until + self.tolerance_ns() >= end_ns
-        };
+        // Before its first batch a thread has sent nothing, however short the interval is.
+        let reaches = |batch: &Batch| batch.end_ns + self.tolerance_ns() >= end_ns;
+        let has_sent =
+            |thread: &GatheredThread| thread.is_over || thread.waiting.back().is_some_and(reaches);
         self.threads.iter().all(has_sent).then_some(end_ns)
     }
 

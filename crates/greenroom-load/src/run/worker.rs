@@ -44,6 +44,8 @@ pub(crate) struct Ending {
     pub(crate) last_ns: u64,
     /// Requests that were due or in flight when the run was interrupted or given up.
     pub(crate) unfinished: u64,
+    /// True if it was interrupted, or gave up, before it was over.
+    pub(crate) was_cut: bool,
     /// True if it gave up, because no connection could be made.
     pub(crate) gave_up: bool,
 }

@@ -54,6 +54,7 @@ pub(crate) fn work(share: Share, endpoints: Vec<Endpoint>, mut recorder: Recorde
             Ending {
                 last_ns: now,
                 unfinished: 0,
+                was_cut: true,
                 gave_up: true,
             }
         }

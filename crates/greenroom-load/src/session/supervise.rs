@@ -32,15 +32,17 @@ pub(super) async fn supervise(
     }
     count_due(&engine);
     let now = engine.now();
+    let was_cut = !engine.is_settled();
     let waiting = match &*engine.dispatcher.borrow() {
         Dispatcher::Closed(_) => 0,
-        Dispatcher::Open(queue) => queue.pacer.waiting(now),
+        Dispatcher::Open(queue) => queue.waiting(now),
     };
     let mut outcomes = engine.outcomes.borrow_mut();
     outcomes.finish(now);
     Ending {
         last_ns: outcomes.last_ns(),
         unfinished: outcomes.in_flight() + waiting,
+        was_cut,
         gave_up: outcomes.gives_up(),
     }
 }

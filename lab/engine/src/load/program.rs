@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io::Read;
+use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -11,7 +12,7 @@ use anyhow::{Context, bail};
 use greenroom_load::run::Stop;
 use greenroom_load::verdict::Processes;
 use procfs::process::Process;
-use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use serde_json::Value;
 
 use crate::declare::Load;
@@ -61,12 +62,17 @@ pub(super) fn run(command: &[String], limit: Duration, halt: &Stop) -> anyhow::R
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
+        .process_group(0)
         .spawn()
         .with_context(|| format!("cannot start {}", text()))?;
     let stdout = drained(child.stdout.take());
     let stderr = drained(child.stderr.take());
-    let usage = wait(&mut child, limit, halt)?;
+    let usage = wait(&child, limit, halt);
+    // With all that it started; until it is waited for, the group is its own.
+    let killed = kill_process_group(Pid::from_child(&child), Signal::KILL);
     let status = child.wait()?;
+    killed.with_context(|| format!("cannot kill {}", text()))?;
+    let usage = usage?;
     let [stdout, stderr] = [stdout, stderr].map(|output| output.join().unwrap_or_default());
     match usage {
         None if halt.is_stopped() => bail!("{} was killed: the lab was interrupted", text()),
@@ -89,8 +95,8 @@ fn has_missed_its_rate(command: &[String], status: ExitStatus) -> bool {
     command.get(1).is_some_and(|word| word == "bench") && status.code() == Some(RATE_MISSED)
 }
 
-/// Waits for its end; returns what it used, or `None` when it had to be killed.
-fn wait(child: &mut Child, limit: Duration, halt: &Stop) -> anyhow::Result<Option<Figures>> {
+/// Waits for its end; returns what it used, or `None` when it has to be killed.
+fn wait(child: &Child, limit: Duration, halt: &Stop) -> anyhow::Result<Option<Figures>> {
     let begin = Instant::now();
     let mut processes = Processes::of(child.id());
     let mut memory = Vec::new();
@@ -107,7 +113,6 @@ fn wait(child: &mut Child, limit: Duration, halt: &Stop) -> anyhow::Result<Optio
             break;
         }
         if begin.elapsed() > limit || halt.is_stopped() {
-            child.kill()?;
             return Ok(None);
         }
         thread::sleep(POLL);
@@ -273,6 +278,9 @@ mod tests {
             .to_string();
         assert!(error.contains("why") && error.contains('3'), "{error}");
         let error = shell("exec sleep 600", Duration::from_millis(20)).expect_err("it hangs");
+        assert!(error.to_string().contains("killed"), "{error}");
+        // What it has started holds its output.
+        let error = shell("sleep 600 & wait", Duration::from_millis(20)).expect_err("it hangs");
         assert!(error.to_string().contains("killed"), "{error}");
         assert!(of_json("no figures").is_err());
         let error = of_json(r#"{"missing": "no topics"}"#).expect_err("no figures");

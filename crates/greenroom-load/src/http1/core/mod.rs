@@ -171,11 +171,13 @@ impl Core {
         !self.unread.is_empty()
     }
 
-    /// Opens a connection for a request with this intended time.
+    /// Opens a connection for a request with this intended time, from which on the time-out holds
+    /// for a full backlog.
     pub(super) fn open(&mut self, group: usize, intended: u64, now: u64) -> Opened {
         let opened = self.connect(group);
         if let Err(error) = &opened
             && error.kind() == io::ErrorKind::WouldBlock
+            && now.saturating_sub(intended) < self.timeout_ns
         {
             return Opened::Busy;
         }

@@ -142,14 +142,13 @@ fn concurrency(stream: &StreamMeasurement) -> u64 {
     let on_each = match plan.protocol {
         Protocol::Http1 if plan.is_open_loop() => 1,
         Protocol::WebSocket => 1,
+        _ if !plan.keep_alive => 1,
         Protocol::Http1 | Protocol::Http2 => u64::from(plan.in_flight_max),
     };
-    let connections = if plan.is_open_loop() {
-        allowed.min(stream.tally.counts.connections)
-    } else {
-        allowed
-    };
-    connections * on_each
+    if plan.is_open_loop() {
+        return allowed.min(stream.tally.counts.connections) * on_each;
+    }
+    (allowed * on_each).min(plan.end.requests.unwrap_or(u64::MAX))
 }
 
 /// Returns the mean time per request in milliseconds. In a closed loop it follows from the number

@@ -74,6 +74,12 @@ impl Queue {
         None
     }
 
+    /// Returns the number of requests that are due at `now` and were not begun.
+    pub(in crate::session) fn waiting(&self, now: u64) -> u64 {
+        let handed = self.slots.iter().map(|(_, slot)| slot.mailbox.len() as u64);
+        self.pacer.waiting(now) + handed.sum::<u64>()
+    }
+
     /// Ends the queue; calls `never_sent` with the intended time of each request that was not
     /// dispatched, and the time at which sending ended.
     pub(in crate::session) fn abandon(&mut self, never_sent: impl FnMut((u64, u64))) {

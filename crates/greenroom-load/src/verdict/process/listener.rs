@@ -22,9 +22,15 @@ pub(super) fn owners(place: &Place) -> BTreeSet<i32> {
     }
     let processes = all_processes().into_iter().flatten().flatten();
     processes
-        .filter(|process| holds_one_of(process, &inodes))
+        .filter(|process| holds_one_of(process, &inodes) && !is_service_manager(process))
         .map(|process| process.pid)
         .collect()
+}
+
+/// Returns true if it keeps the sockets of others (`systemd.socket`), and serves nothing itself: all
+/// processes of a machine may be its children.
+fn is_service_manager(process: &Process) -> bool {
+    process.stat().is_ok_and(|stat| stat.comm == "systemd")
 }
 
 fn holds_one_of(process: &Process, inodes: &HashSet<u64>) -> bool {

@@ -82,6 +82,11 @@ impl Member {
         self.absolute_ns = 0;
         for thread in &reading.threads {
             let mut time = before.get(&thread.tid).copied().unwrap_or_default();
+            // An account that could not be read, or that of a new thread that has not run yet.
+            if thread.ran_ns == 0 {
+                self.threads.insert(thread.tid, time);
+                continue;
+            }
             // An account that went back is that of a new thread with a reused number.
             if thread.ran_ns < time.ran {
                 time = ThreadTime::default();
