@@ -109,7 +109,8 @@ impl<A: Actor> Context<A> {
         self.myself().stop();
     }
 
-    /// Fails this actor when the message at hand is handled.
+    /// Fails this actor when the message at hand is handled; an asynchronous handler that then waits
+    /// is dropped where it waits, and its message is a dead letter.
     pub fn fail(&self, error: impl Into<BoxError>) {
         let cause = Cause::from_error(error.into());
         let me = &self.myself().0;
@@ -133,7 +134,7 @@ impl<A: Actor> Context<A> {
                     me.0.notify(TellMessage::<Terminated, K>::new(terminated));
                 }
             };
-            if !AnyCell::watch(&*other.0, id, Box::new(tell)) {
+            if !AnyCell::watch(&*other.0, id, Tie::Watch, Box::new(tell)) {
                 self.extras().watched.remove_tie(other.id(), Tie::Watch);
                 self.fail_of_watchers(other);
             }
@@ -145,7 +146,11 @@ impl<A: Actor> Context<A> {
         if let Some(extras) = &mut self.extras {
             extras.watched.remove(other.id());
         }
-        AnyCell::unwatch(&*other.0, self.myself().id());
+        let me = self.myself();
+        AnyCell::unwatch(&*other.0, me.id(), Tie::Watch);
+        AnyCell::unwatch(&*other.0, me.id(), Tie::Link);
+        // A link is one both ways.
+        AnyCell::unwatch(&*me.0, other.id(), Tie::Link);
     }
 
     /// Links this actor and another, both ways: when one of them is killed or ends as failed, the
@@ -436,14 +441,14 @@ fn link<A: Actor, B: Actor>(from: &ActorRef<A>, to: &ActorRef<B>) -> bool {
     let from = from.downgrade();
     let fail = move |terminated: Terminated| {
         let Some(from) = from.upgrade() else { return };
-        AnyCell::unwatch(&*from.0, terminated.id);
+        AnyCell::unwatch(&*from.0, terminated.id, Tie::Link);
         if matches!(terminated.ending, crate::Ending::Stopped) {
             return;
         }
         let failure = from.0.failure("its life", Cause::Linked(terminated.path));
         from.0.signal_any(Signal::Fail(Box::new(failure)));
     };
-    AnyCell::watch(&*to.0, id, Box::new(fail))
+    AnyCell::watch(&*to.0, id, Tie::Link, Box::new(fail))
 }
 
 impl<A: Actor> fmt::Debug for Context<A> {

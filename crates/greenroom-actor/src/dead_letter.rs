@@ -73,15 +73,22 @@ impl DeadLetters {
         Reason::ALL.map(|reason| self.count(reason)).iter().sum()
     }
 
-    /// Sends every dead letter from now on to an actor, as long as that lives. A letter that does
-    /// not fit into its mailbox is counted, but not sent.
+    /// Sends every dead letter from now on to an actor, as long as that lives: each letter once,
+    /// however often it subscribes. A letter that does not fit into its mailbox is counted, but not
+    /// sent.
     pub fn subscribe(&self, recipient: Recipient<DeadLetter>) {
         let mut subscribers = self.subscribers.write();
         let mut alive = Vec::clone(&subscribers);
-        alive.retain(Recipient::is_alive);
+        alive.retain(|other| other.is_alive() && other.id() != recipient.id());
         alive.push(recipient);
         let before = std::mem::replace(&mut *subscribers, Arc::new(alive));
         drop(subscribers);
+        drop(before);
+    }
+
+    /// Forgets the subscribers, which hold the system.
+    pub(crate) fn clear(&self) {
+        let before = std::mem::take(&mut *self.subscribers.write());
         drop(before);
     }
 

@@ -42,9 +42,9 @@ impl Watched {
 
     /// Removes the actor with this number from the watchers of all of them.
     pub(crate) fn leave_all(&mut self, me: ActorId) {
-        for other in std::mem::take(&mut self.0).into_values() {
+        for ((_, tie), other) in std::mem::take(&mut self.0) {
             if let Some(other) = other.upgrade() {
-                other.unwatch(me);
+                other.unwatch(me, tie);
             }
         }
     }

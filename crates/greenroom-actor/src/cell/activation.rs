@@ -6,6 +6,7 @@ use std::task;
 
 use futures_util::task::waker_ref;
 
+use super::ending::How;
 use super::phase::Phase;
 use super::{After, Body};
 use crate::actor::Actor;
@@ -138,7 +139,10 @@ impl<A: Actor> Activation<'_, A> {
                 Stop::Pending => return Left::Suspended,
                 Stop::Quota => return Left::Again,
                 Stop::Empty if self.cell.lane().is_closed() => {
-                    self.begin_ending(super::Ending::Stopped);
+                    // What was sent before the close may have come after the look.
+                    if !self.has_more() {
+                        self.begin_ending(super::Ending::Stopped);
+                    }
                 }
                 Stop::Empty => return Left::Rest,
             }
@@ -166,21 +170,37 @@ impl<A: Actor> Activation<'_, A> {
             }
             pace.count();
             *quota = quota.saturating_sub(1);
-            if self.cell.lane().is_signalled() {
-                return Stop::Interrupted;
-            }
+            // First: messages signal too, of a mailbox that drops the oldest, and of one that is
+            // full. The next turn begins with what was signalled.
             if *quota == 0 || pace.is_spent() {
                 self.notify_room();
                 return Stop::Quota;
             }
+            if self.cell.lane().is_signalled() {
+                return Stop::Interrupted;
+            }
         }
+    }
+
+    /// Returns `true` if a message waits.
+    fn has_more(&mut self) -> bool {
+        if self.is_ring() {
+            return !self.cell.shared.family().ring.lock().is_empty();
+        }
+        if self.backlog.is_empty() {
+            self.backlog = self.cell.take(self.turn);
+        }
+        !self.backlog.is_empty()
+    }
+
+    fn is_ring(&self) -> bool {
+        self.cell.shared.settings.mailbox.on_overflow() == Overflow::DropOldest
     }
 
     /// Takes the next message, if one waits.
     pub(super) fn next(&mut self) -> Option<Envelope<A>> {
-        let is_ring = self.cell.shared.settings.mailbox.on_overflow() == Overflow::DropOldest;
         if self.backlog.is_empty() {
-            if is_ring {
+            if self.is_ring() {
                 return self.cell.shared.family().ring.lock().pop_front();
             }
             self.backlog = self.cell.take(self.turn);
@@ -215,8 +235,9 @@ impl<A: Actor> Activation<'_, A> {
         self.body.phase.enter(phase);
     }
 
-    pub(super) fn mark_ended(&self) {
-        self.cell.shared.is_ended.store(true, Ordering::Release);
+    pub(super) fn mark_ended(&self, ending: &super::Ending) {
+        let how = How::of(ending) as u8;
+        self.cell.shared.ended.store(how, Ordering::Release);
         // A thread that makes the family after this sees the end; otherwise we see the family.
         fence(Ordering::SeqCst);
     }

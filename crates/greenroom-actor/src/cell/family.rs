@@ -15,6 +15,7 @@ use crate::id::ActorId;
 use crate::notifier::Notifier;
 use crate::panics::contain;
 use crate::raw::Envelope;
+use crate::watched::Tie;
 
 pub(crate) struct Family<A: Actor> {
     pub(crate) name: Option<Box<str>>,
@@ -35,8 +36,10 @@ pub(crate) struct Family<A: Actor> {
     pub(super) is_resting: AtomicBool,
 }
 
-/// Watchers by the watcher's number, and by one more for those who watch more than once.
-type Watchers = BTreeMap<(ActorId, u32), Watcher>;
+/// The number of a watcher, its tie, and one more for those who watch more than once.
+pub(super) type WatcherKey = (ActorId, Tie, u32);
+
+type Watchers = BTreeMap<WatcherKey, Watcher>;
 
 /// The children of an actor.
 #[derive(Default)]
@@ -68,24 +71,29 @@ impl<A: Actor> Family<A> {
     pub(super) fn watch(
         &self,
         id: ActorId,
+        tie: Tie,
         watcher: Watcher,
         watchers_max: usize,
-    ) -> Result<(), Watcher> {
+    ) -> Result<WatcherKey, Watcher> {
         let mut watchers = self.watchers.lock();
         if watchers.len() >= watchers_max && id != ActorId::OUTSIDE {
             return Err(watcher);
         }
-        let of_same = watchers.range((id, 0)..=(id, u32::MAX)).next_back();
-        let number = of_same.map_or(0, |((_, last), _)| last + 1);
-        watchers.insert((id, number), watcher);
-        Ok(())
+        let of_same = watchers
+            .range((id, tie, 0)..=(id, tie, u32::MAX))
+            .next_back();
+        let number = of_same.map_or(0, |((.., last), _)| last + 1);
+        let key = (id, tie, number);
+        watchers.insert(key, watcher);
+        Ok(key)
     }
 
-    pub(super) fn unwatch(&self, id: ActorId) {
+    pub(super) fn unwatch(&self, id: ActorId, tie: Tie) {
         // Dropped outside of the lock.
         let mut unwatched = Vec::new();
         let mut watchers = self.watchers.lock();
-        while let Some((&key, _)) = watchers.range((id, 0)..=(id, u32::MAX)).next() {
+        let of_tie = (id, tie, 0)..=(id, tie, u32::MAX);
+        while let Some((&key, _)) = watchers.range(of_tie.clone()).next() {
             unwatched.extend(watchers.remove(&key));
         }
         drop(watchers);
@@ -93,6 +101,14 @@ impl<A: Actor> Family<A> {
 
     pub(super) fn is_watched(&self) -> bool {
         !self.watchers.lock().is_empty()
+    }
+
+    /// Calls a watcher that came after the end, unless it was called already.
+    pub(super) fn notify_one_of_end(&self, key: WatcherKey, terminated: Terminated) {
+        let watcher = self.watchers.lock().remove(&key);
+        if let Some(watcher) = watcher {
+            contain("a watcher of an end", || watcher(terminated));
+        }
     }
 
     pub(super) fn notify_end(&self, terminated: &Terminated) {

@@ -236,7 +236,10 @@ impl<A: Actor> Activation<'_, A> {
     /// Lets no more in, ends the children, and waits for them.
     pub(super) fn begin_ending(&mut self, ending: Ending) {
         self.cell.lane().close();
-        self.notify_room();
+        // All of them: none gets in any more.
+        if let Some(family) = self.cell.shared.family.get() {
+            family.room.notify(usize::MAX);
+        }
         self.close_children(&ending);
         self.enter(Phase::Ending(ending));
     }
@@ -280,7 +283,7 @@ impl<A: Actor> Activation<'_, A> {
             self.body.state.vacate();
             self.body.state.with_context(Context::let_go);
         });
-        self.mark_ended();
+        self.mark_ended(&ending);
         contain("a watcher of an end", || self.notify_end(ending));
         let shared = &self.cell.shared;
         shared.settings.counts.ended();

@@ -14,7 +14,7 @@ mod sync;
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU32};
+use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32};
 
 use futures_util::task::ArcWake;
 use once_cell::race::OnceBox;
@@ -30,7 +30,9 @@ use crate::panics::{Panic, contain};
 use crate::raw::{ActorCell, Chain, Lane, Running, StateCell, Turn};
 use crate::supervision::Cause;
 use crate::system::Settings;
+use crate::watched::Tie;
 use accounts::Accounts;
+use ending::How;
 use family::Family;
 use phase::{Broken, Phase, PhaseCell};
 
@@ -44,7 +46,8 @@ pub(crate) struct Shared<A: Actor> {
     pub(crate) home: AtomicU16,
     /// The slot in the parent's list of children.
     slot: AtomicU32,
-    is_ended: AtomicBool,
+    /// The way in which it has ended; [`How::Alive`] before that.
+    ended: AtomicU8,
     family: OnceBox<Family<A>>,
 }
 
@@ -66,7 +69,7 @@ impl<A: Actor> Shared<A> {
             parent,
             accounts: Accounts::new(),
             slot: AtomicU32::new(u32::MAX),
-            is_ended: AtomicBool::new(false),
+            ended: AtomicU8::new(How::Alive as u8),
             family,
         }
     }
@@ -209,8 +212,9 @@ pub(crate) trait AnyCell: Send + Sync {
     fn set_resting(&self, is_resting: bool);
     fn note_failure(&self, within: std::time::Duration, kept_max: usize) -> usize;
     /// Adds a watcher. Returns `false` if it may have no more.
-    fn watch(&self, id: ActorId, watcher: Watcher) -> bool;
-    fn unwatch(&self, id: ActorId);
+    fn watch(&self, id: ActorId, tie: Tie, watcher: Watcher) -> bool;
+    /// Removes the watchers of this number that are tied so.
+    fn unwatch(&self, id: ActorId, tie: Tie);
 }
 
 impl<A: Actor> ArcWake for ActorCell<A> {

@@ -6,6 +6,7 @@ use std::sync::atomic::{Ordering, fence};
 
 use tokio::time::Instant;
 
+use super::ending::How;
 use super::family::Children;
 use super::{
     After, AnyCell, Called, Control, Ending, HandlerFailed, NotAdopted, Signal, Terminated, Watcher,
@@ -22,6 +23,7 @@ use crate::receive::Receive;
 use crate::supervision::{Cause, Failure};
 use crate::system::Settings;
 use crate::traced::{self, MessageSpan};
+use crate::watched::Tie;
 
 /// The outcome of a message that was posted.
 pub(crate) enum Posted<T> {
@@ -180,6 +182,11 @@ impl<A: Actor> ActorCell<A> {
         }
     }
 
+    /// Returns the way in which it has ended; `None` while it lives.
+    fn ending(&self) -> Option<Ending> {
+        How::stored(self.shared.ended.load(Ordering::Acquire))
+    }
+
     pub(super) fn control(&self, control: Control<A>) {
         let mut controls = self.shared.family().controls.lock();
         // Pairs with `mark_ended`: this sees the end, or the end sees the family.
@@ -281,7 +288,7 @@ impl<A: Actor> AnyCell for ActorCell<A> {
     }
 
     fn is_ended(&self) -> bool {
-        self.shared.is_ended.load(Ordering::Acquire)
+        self.ending().is_some()
     }
 
     fn children(&self) -> Vec<Arc<dyn AnyCell>> {
@@ -356,26 +363,30 @@ impl<A: Actor> AnyCell for ActorCell<A> {
             .note_failure(Instant::now(), within, kept_max)
     }
 
-    fn watch(&self, id: ActorId, watcher: Watcher) -> bool {
+    fn watch(&self, id: ActorId, tie: Tie, watcher: Watcher) -> bool {
         let family = self.shared.family();
         let watchers_max = self.shared.settings.limits.watchers as usize;
-        if let Err(watcher) = family.watch(id, watcher, watchers_max) {
-            drop(watcher);
-            return false;
-        }
+        let key = match family.watch(id, tie, watcher, watchers_max) {
+            Ok(key) => key,
+            Err(watcher) => {
+                drop(watcher);
+                return false;
+            }
+        };
         fence(Ordering::SeqCst);
-        if self.is_ended() {
+        if let Some(ending) = self.ending() {
             let terminated = Terminated {
                 id: self.shared.id,
                 path: self.path().into(),
-                ending: Ending::Unknown,
+                ending,
             };
-            family.notify_end(&terminated);
+            // This one alone: the others are told by the actor itself, which knows more.
+            family.notify_one_of_end(key, terminated);
         }
         true
     }
 
-    fn unwatch(&self, id: ActorId) {
-        self.shared.family().unwatch(id);
+    fn unwatch(&self, id: ActorId, tie: Tie) {
+        self.shared.family().unwatch(id, tie);
     }
 }

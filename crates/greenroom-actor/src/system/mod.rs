@@ -148,6 +148,7 @@ impl SystemShared {
             core.close();
         }
         self.events.clear();
+        self.dead_letters.clear();
         self.types.close();
     }
 

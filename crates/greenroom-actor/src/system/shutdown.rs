@@ -8,6 +8,7 @@ use super::ActorSystem;
 use crate::cell::{AnyCell, Signal};
 use crate::dispatcher;
 use crate::id::ActorId;
+use crate::watched::Tie;
 
 /// The number of paths that a report lists.
 const LISTED_MAX: usize = 100;
@@ -52,6 +53,7 @@ impl ActorSystem {
         let (ended, mut has_ended) = tokio::sync::watch::channel(false);
         root.watch(
             ActorId::OUTSIDE,
+            Tie::Watch,
             Box::new(move |_| {
                 ended.send_replace(true);
             }),

@@ -17,6 +17,7 @@ use crate::path::ActorPath;
 use crate::raw::{ActorCell, StateCell, Turn};
 use crate::reference::ActorRef;
 use crate::supervision::Supervision;
+use crate::watched::Tie;
 
 /// An actor that is about to be spawned, with settings.
 #[must_use = "nothing is spawned before `spawn`"]
@@ -152,7 +153,7 @@ impl<A: Actor> Spawn<A> {
             .settings::<A>(&self.system, dispatcher, self.overrides);
         let cell = make(self.parent.clone(), settings, self.name, self.factory);
         if let Some(watcher) = self.watcher {
-            cell.watch(ActorId::OUTSIDE, watcher);
+            cell.watch(ActorId::OUTSIDE, Tie::Watch, watcher);
         }
         hand_over(self.parent.as_ref(), cell)
     }

@@ -14,6 +14,7 @@ use crate::recipient::Recipient;
 use crate::reference::ActorRef;
 use crate::reply::ReplyTo;
 use crate::system::ActorSystem;
+use crate::watched::Tie;
 
 /// The number of messages that a probe holds until the test expects them. One more makes it fail.
 pub const PROBE_MAX: usize = 1_024;
@@ -172,7 +173,7 @@ impl<M: Send + 'static, R: Send + 'static> Probe<M, R> {
         }
     }
 
-    /// Waits for the end of an actor, and returns its ending. Of one that had ended before, that is
+    /// Waits for the end of an actor, and returns its ending. Of one that had failed before, that is
     /// [`Ending::Unknown`](crate::Ending::Unknown).
     ///
     /// # Panics
@@ -186,7 +187,7 @@ impl<M: Send + 'static, R: Send + 'static> Probe<M, R> {
         let place = Location::caller();
         let (sender, terminated) = oneshot::channel();
         let tell = move |terminated| drop(sender.send(terminated));
-        AnyCell::watch(&*actor.0, ActorId(0), Box::new(tell));
+        AnyCell::watch(&*actor.0, ActorId(0), Tie::Watch, Box::new(tell));
         let (path, time) = (actor.path(), self.timeout);
         async move {
             let Ok(Ok(terminated)) = timeout(time, terminated).await else {

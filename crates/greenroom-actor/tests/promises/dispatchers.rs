@@ -1,12 +1,15 @@
 //! The threads that actors run on, and that they let each other run.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
 
 use futures_util::FutureExt;
 use greenroom_actor::testing;
-use greenroom_actor::{ActorRef, ActorSystem, BuildError, Dispatcher, DispatcherError, SpawnError};
+use greenroom_actor::{
+    ActorRef, ActorSystem, BuildError, Dispatcher, DispatcherError, Mailbox, Overflow, SpawnError,
+};
 use greenroom_stage::Stage;
 use tokio::runtime::{Builder, Runtime};
 
@@ -341,16 +344,50 @@ fn a_busy_actor_lets_its_neighbours_run_after_its_quota() {
 
 #[test]
 fn an_actor_that_sends_itself_messages_for_ever_lets_tasks_run() {
-    runtime().block_on(async {
+    for overflow in [Overflow::BackPressure, Overflow::DropOldest] {
+        runtime().block_on(async {
+            let system = ActorSystem::new().expect("there is a runtime");
+            let puppet = system
+                .build(Puppet::make("a", &Journal::default()))
+                .mailbox(Mailbox::bounded(4).overflow(overflow))
+                .spawn()
+                .expect("the default dispatcher is there");
+            let neighbour = system.spawn(Puppet::make("b", &Journal::default()));
+            puppet.tell(for_ever()).expect("the mailbox has room");
+            for _ in 0..100 {
+                tokio::task::yield_now().await;
+            }
+            neighbour.ask(Note(1)).await.expect("it is handled");
+            puppet.kill();
+            puppet.terminated().await;
+        });
+    }
+}
+
+/// More comes from another thread than it handles: each message signals that, too.
+#[test]
+fn an_actor_that_is_flooded_and_drops_the_oldest_lets_tasks_run() {
+    let is_over = Arc::new(AtomicBool::new(false));
+    let flooding = runtime().block_on(async {
         let system = ActorSystem::new().expect("there is a runtime");
-        let puppet = system.spawn(Puppet::make("a", &Journal::default()));
-        puppet.tell(for_ever()).expect("the mailbox has room");
+        let puppet = system
+            .build(Puppet::make("a", &Journal::default()))
+            .mailbox(Mailbox::bounded(4).overflow(Overflow::DropOldest))
+            .spawn()
+            .expect("the default dispatcher is there");
+        let (to, until) = (puppet.clone(), Arc::clone(&is_over));
+        let flooding = thread::spawn(move || {
+            while !until.load(Ordering::Relaxed) {
+                let _ = to.tell(Note(1));
+            }
+        });
         for _ in 0..100 {
-            tokio::task::yield_now().await;
+            tokio::time::sleep(Duration::from_micros(10)).await;
         }
-        puppet.kill();
-        puppet.terminated().await;
+        is_over.store(true, Ordering::Relaxed);
+        flooding
     });
+    flooding.join().expect("it ends");
 }
 
 fn for_ever() -> Act {

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use greenroom_actor::testing::{self, TestKit, TestSystem};
 use greenroom_actor::{
-    Actor, ActorSystem, AsyncHandler, BoxError, Context, Directive, Handler, Mailbox, Overflow,
-    Supervision,
+    Actor, ActorSystem, AsyncHandler, BoxError, Context, DeadLetter, Directive, Handler, Mailbox,
+    Overflow, Supervision,
 };
 
 use crate::puppet::{Journal, Puppet, act};
@@ -213,6 +213,17 @@ fn an_actor_that_watched_or_linked_is_not_kept_by_those_that_live_on() {
     });
 }
 
+/// A subscriber, which the system keeps, and which keeps the system.
+struct Reader;
+
+impl Actor for Reader {}
+
+impl Handler<DeadLetter> for Reader {
+    type Reply = ();
+
+    fn handle(&mut self, _: DeadLetter, _: &mut Context<Self>) {}
+}
+
 #[test]
 fn nothing_of_a_system_is_left_after_its_shutdown() {
     let counter = Counter::default();
@@ -230,6 +241,9 @@ fn nothing_of_a_system_is_left_after_its_shutdown() {
             let builder = ActorSystem::builder().supervision(supervision);
             let system = builder.build().expect("there is a runtime");
             system.spawn(Puppet::make("a", &Journal::default()));
+            let reader = system.spawn(|| Reader);
+            system.dead_letters().subscribe(reader.recipient());
+            drop(reader);
             system.shutdown(Duration::from_secs(1)).await;
         });
     assert_eq!(counter.alive(), 0);

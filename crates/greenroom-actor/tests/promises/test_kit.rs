@@ -166,7 +166,7 @@ fn a_probe_says_how_an_actor_ended_or_that_it_did_not() {
         assert_eq!(terminated.id, puppet.id());
         assert!(matches!(terminated.ending, Ending::Stopped));
         let again = probe.expect_terminated(&puppet).await;
-        assert!(matches!(again.ending, Ending::Unknown));
+        assert!(matches!(again.ending, Ending::Stopped));
     });
     let text = text_of(|| {
         testing::run(|system| async move {
