@@ -48,6 +48,6 @@ mod tests {
     #[tokio::test]
     #[should_panic(expected = "wrong")]
     async fn a_panic_of_the_work_is_its_callers() {
-        complete(async { panic!("wrong") }).await
+        complete(async { panic!("wrong") }).await;
     }
 }
