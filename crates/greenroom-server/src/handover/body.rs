@@ -76,6 +76,11 @@ impl<B: Body<Error: Into<BoxError>>> ResponseBody<B> {
         }
     }
 
+    /// Drops the content, of which nothing was passed on: the response has none.
+    pub(super) fn leave_out(&mut self) {
+        self.content = Content::Ours { line: None };
+    }
+
     /// Has something to pass on in `rest`, or the end.
     fn poll_given(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
         let this = self.project();

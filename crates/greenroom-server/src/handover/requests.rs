@@ -458,8 +458,13 @@ impl<A: App> Responding<A> {
         if let Some(stream) = &stream {
             stream.hold_head(0);
         }
+        let of_http2 = stream.as_ref().and(under_way.as_ref());
+        let method = of_http2.map(|request| request.about.method.clone());
         let mut response = response.map(|content| ResponseBody::new(content, stream, under_way));
         length::correct(&mut response);
+        if let Some(method) = method {
+            leave_out_content(&mut response, &method);
+        }
         response
     }
 }
@@ -498,6 +503,19 @@ fn respond<B>(rejections: &Rejections, rejection: &Rejection<'_>) -> Response<Co
     let is_head = rejection.method == Some(&Method::HEAD);
     let response = rejections.response(rejection);
     response.map(|bytes| Content::ours(bytes, is_head))
+}
+
+/// Leaves out what hyper would send over HTTP/2, where a response must not have content.
+fn leave_out_content<B>(response: &mut Response<ResponseBody<B>>, method: &Method)
+where
+    B: Body<Error: Into<BoxError>>,
+{
+    if *method == Method::HEAD {
+        length::tell_of_head(response);
+    }
+    if length::is_without_content(method, response.status()) {
+        response.body_mut().leave_out();
+    }
 }
 
 fn is_head(about: Option<&About>) -> bool {

@@ -56,7 +56,7 @@ fn serve(response_rate_min: u64) -> Rig {
 
 /// A client of `h2`, each of whose streams has such a window, which opens when half of it was
 /// taken.
-async fn client(server: &Rig, window: u32) -> SendRequest<Bytes> {
+pub(crate) async fn client(server: &Rig, window: u32) -> SendRequest<Bytes> {
     let stream = over::connect(&server.path).await;
     let mut builder = Builder::new();
     builder

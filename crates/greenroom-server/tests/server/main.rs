@@ -14,6 +14,7 @@ mod cut_short;
 mod drain;
 mod drain_idle;
 mod http2;
+mod http2_content;
 mod http2_floods;
 mod http2_frames;
 mod http2_heads;
