@@ -66,19 +66,31 @@ impl<B: Body<Error: Into<BoxError>>> ResponseBody<B> {
         stream: Option<Rc<Stream>>,
         under_way: Option<UnderWay>,
     ) -> Self {
-        Self {
+        let body = Self {
             content,
             stream,
             rest: None,
             parts: 0,
             end: None,
             under_way,
+        };
+        body.note_end();
+        body
+    }
+
+    /// Notes it if all was passed on: hyper sees so by itself, and asks for nothing more.
+    fn note_end(&self) {
+        if let Some(stream) = &self.stream
+            && self.is_end_stream()
+        {
+            stream.note_whole(true);
         }
     }
 
     /// Drops the content, of which nothing was passed on: the response has none.
     pub(super) fn leave_out(&mut self) {
         self.content = Content::Ours { line: None };
+        self.note_end();
     }
 
     /// Has something to pass on in `rest`, or the end.
@@ -136,11 +148,8 @@ impl<B: Body<Error: Into<BoxError>>> Content<B> {
     }
 }
 
-impl<B: Body<Error: Into<BoxError>>> Body for ResponseBody<B> {
-    type Data = Part;
-    type Error = BoxError;
-
-    fn poll_frame(
+impl<B: Body<Error: Into<BoxError>>> ResponseBody<B> {
+    fn poll_part(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Part>, BoxError>>> {
@@ -168,10 +177,30 @@ impl<B: Body<Error: Into<BoxError>>> Body for ResponseBody<B> {
             ready!(stream.poll_taken(cx));
         }
         let end = this.end.replace(End::Bare);
+        if let Some(stream) = this.stream {
+            stream.note_whole(true);
+        }
         Poll::Ready(match end {
             Some(End::Trailers(trailers)) => Some(Ok(Frame::trailers(trailers))),
             _ => None,
         })
+    }
+}
+
+impl<B: Body<Error: Into<BoxError>>> Body for ResponseBody<B> {
+    type Data = Part;
+    type Error = BoxError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Part>, BoxError>>> {
+        let polled = ready!(self.as_mut().poll_part(cx));
+        self.note_end();
+        if let (Some(Err(_)), Some(under_way)) = (&polled, self.project().under_way) {
+            under_way.note_failed();
+        }
+        Poll::Ready(polled)
     }
 
     fn is_end_stream(&self) -> bool {
@@ -227,8 +256,12 @@ impl Buf for Part {
 
 impl Drop for Part {
     fn drop(&mut self) {
-        if let Some(stream) = &self.stream {
-            stream.release(self.bytes.len());
+        let Some(stream) = &self.stream else {
+            return;
+        };
+        if !self.bytes.is_empty() {
+            stream.note_whole(false);
         }
+        stream.release(self.bytes.len());
     }
 }

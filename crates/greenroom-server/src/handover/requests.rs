@@ -279,6 +279,7 @@ impl<A: App> Requests<A> {
             peer: self.peer,
             stream: stream.clone(),
             is_cut: None,
+            has_failed: false,
             _line: line,
         });
         if let Some(declined) = declined {
@@ -304,6 +305,8 @@ pub(super) struct UnderWay {
     stream: Option<Rc<Stream>>,
     /// Of HTTP/3.
     is_cut: Option<Rc<Cell<bool>>>,
+    /// The body of its response ended by an error.
+    has_failed: bool,
     _line: Option<Entry>,
 }
 
@@ -311,14 +314,19 @@ impl UnderWay {
     pub(super) fn about(&mut self) -> &mut About {
         &mut self.about
     }
+
+    pub(super) fn note_failed(&mut self) {
+        self.has_failed = true;
+    }
 }
 
 impl Drop for UnderWay {
     fn drop(&mut self) {
-        let stream = self.stream.as_ref();
-        let is_given_up = stream.is_some_and(|stream| stream.is_given_up());
-        let is_cut = self.is_cut.as_ref().is_some_and(|is_cut| is_cut.get());
-        self.about.cut = is_given_up || is_cut;
+        let of_http2 = self.stream.as_ref().map(|stream| stream.is_cut());
+        let of_http3 = self.is_cut.as_ref().map(|is_cut| is_cut.get());
+        // hyper asks a body over HTTP/1 for no more than its length, and not for its end.
+        let is_cut = of_http2.or(of_http3).unwrap_or(false);
+        self.about.cut = is_cut || self.has_failed;
         access::end(&mut self.about, self.peer);
     }
 }
@@ -457,6 +465,8 @@ impl<A: App> Responding<A> {
         let stream = this.stream.take();
         if let Some(stream) = &stream {
             stream.hold_head(0);
+            // What a tunnel carries is no content of the response.
+            stream.note_whole(tunnel);
         }
         let of_http2 = stream.as_ref().and(under_way.as_ref());
         let method = of_http2.map(|request| request.about.method.clone());

@@ -19,6 +19,7 @@ mod http2_floods;
 mod http2_frames;
 mod http2_heads;
 mod http2_limits;
+mod http2_logged;
 mod http2_memory;
 mod http2_pace;
 #[cfg(feature = "http3")]

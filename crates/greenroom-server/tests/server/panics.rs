@@ -37,11 +37,19 @@ impl Log {
 
     #[track_caller]
     pub(crate) fn assert_line(parts: &[&str]) {
+        Self::line(parts);
+    }
+
+    /// The first line that has all these parts.
+    #[track_caller]
+    pub(crate) fn line(parts: &[&str]) -> String {
         let log = LOGGED.with_borrow(|log| String::from_utf8(log.clone()).unwrap());
         let found = log
             .lines()
-            .any(|line| parts.iter().all(|part| line.contains(part)));
-        assert!(found, "no line with {parts:?} in:\n{log}");
+            .find(|line| parts.iter().all(|part| line.contains(part)));
+        found
+            .unwrap_or_else(|| panic!("no line with {parts:?} in:\n{log}"))
+            .to_owned()
     }
 }
 

@@ -57,6 +57,8 @@ pub(in crate::handover) struct Stream {
     head: Cell<usize>,
     /// The client took too little for too long.
     is_given_up: Cell<bool>,
+    /// All of the response was passed on.
+    is_whole: Cell<bool>,
     is_running: Cell<bool>,
     task: Cell<Option<AbortHandle>>,
     waker: Cell<Option<Waker>>,
@@ -103,6 +105,7 @@ impl Streams {
             owed: Owed::new(self.clock.now()),
             head: Cell::new(0),
             is_given_up: Cell::new(false),
+            is_whole: Cell::new(false),
             is_running: Cell::new(true),
             task: Cell::default(),
             waker: Cell::default(),
@@ -321,9 +324,15 @@ impl Stream {
         of_all.set(of_all.get() + bytes - before);
     }
 
-    /// Returns `true` if the response ended because its client took too little of it.
-    pub(in crate::handover) fn is_given_up(&self) -> bool {
-        self.is_given_up.get()
+    /// Notes whether all of the response was passed on, and nothing of that was dropped.
+    pub(in crate::handover) fn note_whole(&self, is_whole: bool) {
+        self.is_whole.set(is_whole);
+    }
+
+    /// Returns `true` if the response ended before it was whole, or because its client took too
+    /// little of it.
+    pub(in crate::handover) fn is_cut(&self) -> bool {
+        self.is_given_up.get() || !self.is_whole.get()
     }
 
     /// Its future runs as this task.
