@@ -19,7 +19,7 @@ use crate::rejection::Rejection;
 
 /// Most bytes that are read from a client after it was told that the connection ends: enough for an
 /// upload that was refused to run out, where it would else break before its response is read.
-const LINGER_BYTES_MAX: usize = 16 * 1_024 * 1_024;
+pub(crate) const LINGER_BYTES_MAX: usize = 16 * 1_024 * 1_024;
 
 /// Longest pause of a body that is sent to a client which has ended its side: more than a stage or
 /// a disk takes for the next chunk, so that only what waits for events is given up.

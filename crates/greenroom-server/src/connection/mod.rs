@@ -25,11 +25,13 @@ use std::time::Duration;
 
 use tokio::time::{Instant, Sleep};
 
+pub(crate) use closing::LINGER_BYTES_MAX;
 pub(crate) use declining::{Declined, OUT_OF_MEMORY};
 pub(crate) use exchange::{About, Exchange, message};
 pub(crate) use scratch::Scratch;
 pub(crate) use socket::Socket;
 pub(crate) use taking::Taking;
+pub(crate) use waiting::LINGER;
 
 use crate::access;
 use crate::app::App;

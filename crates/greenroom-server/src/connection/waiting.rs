@@ -7,7 +7,7 @@ use crate::event_loop::{NEVER, TICK, Tick, tick_after};
 use crate::listen::DEFERRED;
 
 /// Time for a client to take leave once it was told that the connection ends.
-const LINGER: Duration = Duration::from_secs(2);
+pub(crate) const LINGER: Duration = Duration::from_secs(2);
 
 /// Time for the response to a client that ended its side within the same time of its request. One
 /// that has only finished writing gets what takes no longer, wherever it is computed; for one that

@@ -56,6 +56,15 @@ impl Rewound {
         }
     }
 
+    /// Stands in for one that was moved elsewhere.
+    pub(super) fn gone() -> Self {
+        let pace = Pace {
+            write_timeout: Duration::MAX,
+            rate_min: 0,
+        };
+        Self::new(Socket::Gone, Vec::new(), Bytes::new(), pace)
+    }
+
     fn poll_send(
         &mut self,
         first: &[u8],

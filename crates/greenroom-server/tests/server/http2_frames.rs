@@ -39,18 +39,27 @@ pub(crate) struct Frame {
 impl Frames {
     /// Connects, and sends the preface alone.
     pub(crate) async fn connect(path: &Path) -> Self {
-        let mut stream = over::connect(path).await;
+        Self::over(over::connect(path).await).await
+    }
+
+    /// The same over a stream that is there.
+    pub(crate) async fn over(mut stream: Box<dyn Stream>) -> Self {
         stream.write_all(PREFACE).await.unwrap();
         Self { stream }
     }
 
-    /// The same with settings: of each stream's window.
+    /// Connects, and sends settings as well: of each stream's window.
     pub(crate) async fn with_window(path: &Path, window: u32) -> Self {
         let mut frames = Self::connect(path).await;
+        frames.set_window(window).await;
+        frames
+    }
+
+    /// Sends settings: of each stream's window.
+    pub(crate) async fn set_window(&mut self, window: u32) {
         let mut settings = INITIAL_WINDOW_SIZE.to_be_bytes().to_vec();
         settings.extend(window.to_be_bytes());
-        frames.send(SETTINGS, 0, 0, &settings).await;
-        frames
+        self.send(SETTINGS, 0, 0, &settings).await;
     }
 
     pub(crate) async fn send(&mut self, kind: u8, flags: u8, id: u32, content: &[u8]) {
@@ -132,6 +141,11 @@ impl Frames {
             rest.push(frame);
         }
         rest
+    }
+
+    /// How the connection ends, once all that comes was read.
+    pub(crate) async fn end(mut self) -> std::io::Result<()> {
+        self.stream.read_to_end(&mut Vec::new()).await.map(|_| ())
     }
 
     /// The body of the response on this stream, which may be one of many.

@@ -18,6 +18,7 @@ mod http2_content;
 mod http2_floods;
 mod http2_frames;
 mod http2_heads;
+mod http2_leaving;
 mod http2_limits;
 mod http2_logged;
 mod http2_memory;

@@ -1,4 +1,6 @@
+use std::cell::RefCell;
 use std::io::{self, IoSlice};
+use std::mem;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
@@ -11,7 +13,8 @@ use super::turns::Turns;
 use crate::event_loop::Clock;
 use crate::handover::io::Rewound;
 
-/// The socket of an HTTP/2 connection, of which is noted what goes through it.
+/// The socket of an HTTP/2 connection, of which is noted what goes through it. It outlives hyper's
+/// connection, which drops what it was given.
 #[derive(Debug)]
 pub(super) struct Noted {
     io: Rewound,
@@ -19,15 +22,18 @@ pub(super) struct Noted {
     clock: Clock,
     seen: Rc<Seen>,
     input: Rc<Input>,
+    left: Rc<Left>,
 }
+
+/// The place for the socket that hyper has dropped.
+pub(super) type Left = RefCell<Option<Rewound>>;
 
 impl Noted {
     pub(super) fn new(
         io: Rewound,
         turns: Turns,
         clock: Clock,
-        seen: Rc<Seen>,
-        input: Rc<Input>,
+        (seen, input, left): (Rc<Seen>, Rc<Input>, Rc<Left>),
     ) -> Self {
         Self {
             io,
@@ -35,7 +41,15 @@ impl Noted {
             clock,
             seen,
             input,
+            left,
         }
+    }
+}
+
+impl Drop for Noted {
+    fn drop(&mut self) {
+        let io = mem::replace(&mut self.io, Rewound::gone());
+        self.left.replace(Some(io));
     }
 }
 

@@ -6,6 +6,7 @@
 mod frames;
 mod input;
 mod io;
+mod leave;
 mod owed;
 mod seen;
 mod streams;
@@ -24,10 +25,12 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use super::io::Rewound;
 use super::requests::Requests;
 use crate::app::App;
+use crate::connection::LINGER;
 use crate::drain::Phase;
 use crate::event_loop::{Key, Loop, NEVER, Notice, Permit, Tick, tick_after};
 use input::{INPUT_BYTES_MAX, Input};
-use io::Noted;
+use io::{Left, Noted};
+use leave::{Patience, take_leave};
 use owed::Obstacle;
 #[cfg(feature = "http3")]
 pub(super) use owed::Owed;
@@ -50,7 +53,8 @@ const LEAVE_TIMEOUT: Duration = Duration::from_secs(1);
 /// Time after which to look again at a head that took too long while it was not read.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Serves an HTTP/2 connection, whose first request has been waited for since `since`.
+/// Serves an HTTP/2 connection, whose first request has been waited for since `since`, and takes
+/// leave of its client.
 pub(super) async fn serve<A: App>(
     home: &Rc<Loop<A>>,
     io: Rewound,
@@ -60,11 +64,43 @@ pub(super) async fn serve<A: App>(
     _permit: Permit,
 ) -> hyper::Result<()> {
     let limits = &home.settings.limits;
+    let left = Rc::default();
+    let ended = serve_streams(home, io, requests, since, takes_websockets, &left).await?;
+    let patience = match ended {
+        Ended::InOrder { sent_at } => Patience {
+            pause: LINGER,
+            time: limits
+                .write_timeout
+                .saturating_sub(home.age(sent_at))
+                .max(LINGER),
+        },
+        // Somebody waits for its descriptor.
+        Ended::Evicted => Patience::default(),
+        Ended::AtOnce => return Ok(()),
+    };
+    if let Some(io) = left.take() {
+        let turns = Turns::new(Rc::clone(&home.bulk), home.clock());
+        take_leave(io, turns, patience, limits.untaken_max()).await;
+    }
+    Ok(())
+}
+
+/// Serves the streams of a connection, whose socket is `left` behind.
+async fn serve_streams<A: App>(
+    home: &Rc<Loop<A>>,
+    io: Rewound,
+    requests: Requests<A>,
+    since: Tick,
+    takes_websockets: bool,
+    left: &Rc<Left>,
+) -> hyper::Result<Ended> {
+    let limits = &home.settings.limits;
     let streams = Streams::new(limits, home.clock());
     let seen = Seen::new();
     let input = Input::new(Rc::clone(&seen), Arc::clone(&home.memory));
     let turns = Turns::new(Rc::clone(&home.bulk), home.clock());
-    let io = Noted::new(io, turns, home.clock(), Rc::clone(&seen), Rc::clone(&input));
+    let of_io = (Rc::clone(&seen), Rc::clone(&input), Rc::clone(left));
+    let io = Noted::new(io, turns, home.clock(), of_io);
     let requests = requests.of_streams(Rc::clone(&streams), input.intake());
     let mut watch = Watch::new(home, Rc::clone(&streams), seen, input, since);
     let mut builder = Builder::new(LocalExecutor {
@@ -92,13 +128,14 @@ pub(super) async fn serve<A: App>(
         watch.input.tell(cx.waker());
         loop {
             if let Poll::Ready(served) = connection.as_mut().poll(cx) {
-                return Poll::Ready(served);
+                return Poll::Ready(served.map(|()| watch.ended()));
             }
             match watch.look(notice) {
                 Verdict::Goes => return Poll::Pending,
                 // Polled again at once: it is the next poll that writes the GOAWAY.
                 Verdict::Leaves => connection.as_mut().graceful_shutdown(),
-                Verdict::Ends => return Poll::Ready(Ok(())),
+                Verdict::Ends => return Poll::Ready(Ok(watch.ended())),
+                Verdict::Breaks => return Poll::Ready(Ok(Ended::AtOnce)),
             }
         }
     })
@@ -111,6 +148,18 @@ enum Verdict {
     /// It takes no more streams, and ends when those that are open have.
     Leaves,
     Ends,
+    /// It ends, and is to cost nothing more.
+    Breaks,
+}
+
+/// The end of a connection that did not fail.
+enum Ended {
+    /// What was sent last of responses may be on its way to the client, or wait for it to read.
+    InOrder { sent_at: Tick },
+    /// It made room for another.
+    Evicted,
+    /// Its client is told nothing more.
+    AtOnce,
 }
 
 /// Holds a connection to its time-outs. It waits in the loop's registry as those of HTTP/1.1 do, so
@@ -124,6 +173,7 @@ struct Watch<'a, A: App> {
     /// The tick since which the first request has been waited for.
     since: Tick,
     leaving_since: Option<Tick>,
+    is_evicted: bool,
 }
 
 impl<'a, A: App> Watch<'a, A> {
@@ -143,6 +193,17 @@ impl<'a, A: App> Watch<'a, A> {
             input,
             since,
             leaving_since: None,
+            is_evicted: false,
+        }
+    }
+
+    fn ended(&self) -> Ended {
+        if self.is_evicted {
+            Ended::Evicted
+        } else {
+            Ended::InOrder {
+                sent_at: self.streams.taken_at(),
+            }
         }
     }
 
@@ -157,7 +218,7 @@ impl<'a, A: App> Watch<'a, A> {
         }
         if self.input.has_head_too_many() {
             self.home.meter.count_declined("memory");
-            return Verdict::Ends;
+            return Verdict::Breaks;
         }
         let is_slow = self.streams.give_up_slow();
         let idle_since = self.streams.idle_since();
@@ -166,6 +227,7 @@ impl<'a, A: App> Watch<'a, A> {
             let is_drained = self.home.phase() != Phase::Serving;
             if is_slow || is_evicted || is_drained || self.idle_due(idle_since) <= now {
                 self.leaving_since = Some(now);
+                self.is_evicted = is_evicted;
                 return Verdict::Leaves;
             }
         }
@@ -230,12 +292,18 @@ impl<'a, A: App> Watch<'a, A> {
         }
     }
 
-    /// Returns the tick by which a client that got a GOAWAY must have left.
+    /// Returns the tick by which a client that got a GOAWAY must have left. While the system does
+    /// not take all that is to be sent, it is first of all the socket that gives up the client.
     fn leave_due(&self, idle_since: Option<Tick>) -> Tick {
-        match (self.leaving_since, idle_since) {
-            (Some(leaving), Some(idle)) => tick_after(leaving.max(idle), LEAVE_TIMEOUT),
-            _ => NEVER,
-        }
+        let (Some(leaving), Some(idle)) = (self.leaving_since, idle_since) else {
+            return NEVER;
+        };
+        let time = if self.seen.is_flushed.get() {
+            LEAVE_TIMEOUT
+        } else {
+            self.home.settings.limits.untaken_max()
+        };
+        tick_after(leaving.max(idle), time)
     }
 }
 

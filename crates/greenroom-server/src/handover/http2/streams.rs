@@ -131,6 +131,11 @@ impl Streams {
         self.has_begun.get()
     }
 
+    /// Returns the tick at which something of a response was last taken to be sent.
+    pub(super) fn taken_at(&self) -> Tick {
+        self.taken_at.get()
+    }
+
     /// Returns the tick since which no stream has been open; `None` if one is.
     pub(super) fn idle_since(&self) -> Option<Tick> {
         let is_idle = self.running.get() == 0 && !self.is_waited_for();
