@@ -12,6 +12,7 @@ use http_body_util::{BodyExt, StreamBody};
 use hyper::body::Incoming;
 use hyper::client::conn::http2;
 use hyper_util::rt::TokioIo;
+use tokio::sync::watch;
 use tokio::task::{JoinHandle, spawn_local};
 use tokio::time::{Instant, sleep};
 
@@ -133,6 +134,35 @@ async fn a_body_over_the_cap_is_413_and_the_connection_goes_on() {
         let unsized_body = streamed(stream::iter(parts.collect::<Vec<_>>()));
         assert_eq!(client.post("/measure", unsized_body).await.0, 413);
         assert_eq!(client.get("/still").await.1, "/still");
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn bodies_that_nobody_reads_yet_hold_up_no_other() {
+    local(async {
+        let (tell, told) = watch::channel(false);
+        let server = Rig::start(app(move |request| {
+            let mut told = told.clone();
+            async move {
+                if request.uri().path() == "/told" {
+                    told.wait_for(|is_told| *is_told).await?;
+                }
+                measure(request).await
+            }
+        }));
+        let client = Client::connect(&server).await;
+        let upload = || client.post("/told", text(vec![b'u'; 2_097_152]));
+        let other = async {
+            // By then all is sent that the server's windows let be sent.
+            sleep(SECOND).await;
+            assert_eq!(client.post("/", text("ten bytes!")).await.1, "10");
+            tell.send_replace(true);
+        };
+        let (first, second, third, ()) = tokio::join!(upload(), upload(), upload(), other);
+        for uploaded in [first, second, third] {
+            assert_eq!(uploaded, (StatusCode::OK, "2097152".to_owned()));
+        }
     })
     .await;
 }

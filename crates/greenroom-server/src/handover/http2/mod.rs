@@ -28,7 +28,7 @@ use crate::app::App;
 use crate::connection::LINGER;
 use crate::drain::Phase;
 use crate::event_loop::{Key, Loop, NEVER, Notice, Permit, Tick, tick_after};
-use input::{INPUT_BYTES_MAX, Input};
+use input::{INPUT_BYTES_MAX, Input, STREAM_INPUT_BYTES_MAX};
 use io::{Left, Noted};
 use leave::{Patience, take_leave};
 use owed::Obstacle;
@@ -114,7 +114,7 @@ async fn serve_streams<A: App>(
         .max_local_error_reset_streams(FAULTS_MAX)
         .max_send_buf_size(STREAM_BYTES_MAX)
         .initial_connection_window_size(INPUT_BYTES_MAX)
-        .initial_stream_window_size(INPUT_BYTES_MAX)
+        .initial_stream_window_size(STREAM_INPUT_BYTES_MAX)
         .max_header_list_size(u32::try_from(limits.head_bytes_max).unwrap_or(u32::MAX))
         .keep_alive_interval(limits.keep_alive_timeout.min(IDLE_MAX))
         .keep_alive_timeout(PING_TIMEOUT);
