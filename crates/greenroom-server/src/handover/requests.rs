@@ -280,7 +280,7 @@ impl<A: App> Requests<A> {
             stream: stream.clone(),
             is_cut: None,
             has_failed: false,
-            _line: line,
+            line: line.map(Rc::new),
         });
         if let Some(declined) = declined {
             return Responding {
@@ -307,7 +307,8 @@ pub(super) struct UnderWay {
     is_cut: Option<Rc<Cell<bool>>>,
     /// The body of its response ended by an error.
     has_failed: bool,
-    _line: Option<Entry>,
+    /// Kept by a tunnel over HTTP/2 as well.
+    line: Option<Rc<Entry>>,
 }
 
 impl UnderWay {
@@ -465,8 +466,10 @@ impl<A: App> Responding<A> {
         let stream = this.stream.take();
         if let Some(stream) = &stream {
             stream.hold_head(0);
-            // What a tunnel carries is no content of the response.
-            stream.note_whole(tunnel);
+            let line = under_way.as_ref().and_then(|request| request.line.as_ref());
+            if let Some(line) = line.filter(|_| tunnel) {
+                stream.begin_tunnel(line);
+            }
         }
         let of_http2 = stream.as_ref().and(under_way.as_ref());
         let method = of_http2.map(|request| request.about.method.clone());

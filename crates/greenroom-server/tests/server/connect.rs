@@ -1,12 +1,15 @@
 //! `CONNECT`, for applications that are proxies.
 
+use bytes::Bytes;
 use greenroom_server::RequestBody;
+use h2::{RecvStream, SendStream};
 use http::{Request, StatusCode};
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::task::spawn_local;
 
 use crate::client::get;
+use crate::http2_pace::client;
 use crate::rig::{Reply, Rig, app, local, text};
 
 /// Opens a tunnel to an echo, and refuses one to anywhere else.
@@ -86,6 +89,51 @@ async fn a_tunnel_that_outlasts_the_drain_is_aborted_and_named() {
         let cut = server.ended().await.aborted;
         let routes: Vec<_> = cut.iter().map(|cut| cut.route.as_str()).collect();
         assert_eq!(routes, ["CONNECT echo:7"]);
+    })
+    .await;
+}
+
+/// Opens a tunnel over HTTP/2, and has it echo something.
+async fn tunnel(server: &Rig) -> (SendStream<Bytes>, RecvStream) {
+    let mut client = client(server, 65_535).await.ready().await.unwrap();
+    let request = Request::connect("echo:7").body(()).unwrap();
+    let (response, mut send) = client.send_request(request, false).unwrap();
+    let mut receive = response.await.unwrap().into_body();
+    assert_echoes(&mut send, &mut receive).await;
+    (send, receive)
+}
+
+async fn assert_echoes(send: &mut SendStream<Bytes>, receive: &mut RecvStream) {
+    send.send_data(Bytes::from_static(b"echo"), false).unwrap();
+    assert_eq!(receive.data().await.unwrap().unwrap(), "echo");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tunnel_over_http2_that_outlasts_the_drain_is_aborted_and_named() {
+    local(async {
+        let server = Rig::start(app(handler));
+        let (mut send, mut receive) = tunnel(&server).await;
+        server.handle.drain();
+        assert_echoes(&mut send, &mut receive).await;
+        let cut = server.ended().await.aborted;
+        let routes: Vec<_> = cut.iter().map(|cut| cut.route.as_str()).collect();
+        assert_eq!(routes, ["CONNECT echo:7"]);
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tunnel_over_http2_that_ends_within_the_drain_is_not() {
+    local(async {
+        let server = Rig::start(app(handler));
+        let (mut send, mut receive) = tunnel(&server).await;
+        server.handle.drain();
+        assert_echoes(&mut send, &mut receive).await;
+        send.send_data(Bytes::new(), true).unwrap();
+        while let Some(data) = receive.data().await {
+            assert_eq!(data.unwrap(), "");
+        }
+        assert_eq!(server.ended().await.aborted, []);
     })
     .await;
 }

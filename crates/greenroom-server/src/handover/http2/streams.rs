@@ -10,6 +10,7 @@ use tokio::task::AbortHandle;
 use super::owed::{Obstacle, Owed};
 use crate::Limits;
 use crate::event_loop::{Clock, NEVER, Tick, tick_after};
+use crate::handover::in_flight::Entry;
 
 /// Bytes of a response in one chunk: as many as a frame has by default (RFC 9113, 6.5.2).
 const PART_BYTES_MAX: usize = 16 * 1_024;
@@ -45,6 +46,8 @@ pub(in crate::handover) struct Streams {
     waiting: RefCell<VecDeque<Weak<Stream>>>,
     /// The stream whose future hyper has run next.
     begun: Cell<Option<Rc<Stream>>>,
+    /// The line of the tunnel whose future hyper runs next.
+    tunnel: Cell<Weak<Entry>>,
     connection: RefCell<Waker>,
 }
 
@@ -70,6 +73,8 @@ pub(in crate::handover) struct Stream {
 pub(super) struct Running {
     streams: Rc<Streams>,
     stream: Option<Rc<Stream>>,
+    /// That of a tunnel: hyper drops the request with the response.
+    _line: Option<Rc<Entry>>,
 }
 
 impl Streams {
@@ -91,6 +96,7 @@ impl Streams {
             all: RefCell::default(),
             waiting: RefCell::default(),
             begun: Cell::default(),
+            tunnel: Cell::default(),
             connection: RefCell::new(Waker::noop().clone()),
         })
     }
@@ -123,6 +129,7 @@ impl Streams {
         Running {
             streams: Rc::clone(self),
             stream: self.begun.take(),
+            _line: self.tunnel.take().upgrade(),
         }
     }
 
@@ -327,6 +334,13 @@ impl Stream {
         let before = self.head.replace(bytes);
         let of_all = &self.streams.heads;
         of_all.set(of_all.get() + bytes - before);
+    }
+
+    /// The response opens a tunnel, which is under way for as long as its future runs. What it
+    /// carries is no content of the response, which is whole.
+    pub(in crate::handover) fn begin_tunnel(&self, line: &Rc<Entry>) {
+        self.streams.tunnel.set(Rc::downgrade(line));
+        self.note_whole(true);
     }
 
     /// Notes whether all of the response was passed on, and nothing of that was dropped.
