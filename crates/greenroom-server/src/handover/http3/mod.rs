@@ -8,6 +8,9 @@ mod exchange;
 mod frames;
 mod respond;
 mod streams;
+#[cfg(test)]
+#[cfg(feature = "aws-lc-rs")]
+mod tests;
 mod transport;
 
 use std::future::poll_fn;

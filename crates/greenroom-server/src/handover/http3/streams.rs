@@ -48,8 +48,9 @@ pub(super) struct Streams {
     /// Bytes that the connection holds, as it last told the server.
     noted: Cell<usize>,
     all: RefCell<Slab<Weak<Stream>>>,
-    /// The stream that came last.
-    begun: Cell<Option<Rc<Stream>>>,
+    /// The stream that came last. Whoever has its two directions holds it: h3 drops one that comes
+    /// behind a GOAWAY without a word.
+    begun: Cell<Weak<Stream>>,
     connection: RefCell<Waker>,
 }
 
@@ -60,6 +61,8 @@ pub(super) struct Stream {
     streams: Rc<Streams>,
     key: usize,
     head: Cell<usize>,
+    /// It has a task, and is not rejected.
+    is_served: Cell<bool>,
     /// The head is whole.
     is_begun: Cell<bool>,
     body: Cell<u64>,
@@ -118,6 +121,7 @@ impl Streams {
             streams: Rc::clone(self),
             key: entry.key(),
             head: Cell::new(0),
+            is_served: Cell::new(false),
             is_begun: Cell::new(false),
             body: Cell::new(0),
             written: Cell::new(0),
@@ -130,13 +134,13 @@ impl Streams {
         });
         entry.insert(Rc::downgrade(&stream));
         self.has_begun.set(true);
-        self.begun.set(Some(Rc::clone(&stream)));
+        self.begun.set(Rc::downgrade(&stream));
         stream
     }
 
     /// Takes the stream that came last.
     pub(super) fn begun(&self) -> Option<Rc<Stream>> {
-        self.begun.take()
+        self.begun.take().upgrade()
     }
 
     /// Returns `true` if there was a stream.
@@ -144,7 +148,8 @@ impl Streams {
         self.has_begun.get()
     }
 
-    /// Returns the tick since which no stream has been open; `None` if one is.
+    /// Returns the tick since which no stream has been open; `None` if one is. Those that were
+    /// rejected do not count, or a client could keep a connection by them that is to end.
     pub(super) fn idle_since(&self) -> Option<Tick> {
         self.all.borrow().is_empty().then(|| self.idle_since.get())
     }
@@ -246,6 +251,7 @@ impl Stream {
 
     /// Its request is served by this task.
     pub(super) fn runs_as(&self, task: AbortHandle) {
+        self.is_served.set(true);
         self.task.set(Some(task));
     }
 
@@ -360,7 +366,7 @@ impl Drop for Stream {
         streams.note_held();
         let mut all = streams.all.borrow_mut();
         all.remove(self.key);
-        if all.is_empty() {
+        if all.is_empty() && self.is_served.get() {
             streams.idle_since.set(streams.clock.now());
         }
         drop(all);

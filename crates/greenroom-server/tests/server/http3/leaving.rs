@@ -1,10 +1,13 @@
 use bytes::Bytes;
 use greenroom_server::Limits;
+use h3::error::Code;
 use http::Request;
-use tokio::time::{Instant, sleep};
+use quinn::{ConnectionError, Endpoint, SendStream};
+use tokio::time::{Instant, sleep, timeout};
 
-use super::rig::{Rig, receive, uri};
+use super::rig::{Rig, client, endpoint, receive, uri};
 use super::{SECOND, handler};
+use crate::over::NAME;
 use crate::rig::{app, assert_elapsed, local};
 
 #[tokio::test(start_paused = true)]
@@ -67,6 +70,89 @@ async fn the_end_of_a_drain_aborts_and_reports_what_is_under_way() {
         assert_eq!(report.aborted.len(), 1);
         assert_eq!(report.aborted[0].route, "GET /never");
         assert_eq!(report.aborted[0].peer, Some(peer));
+    })
+    .await;
+}
+
+/// The frame that says that no stream from the first on is served (RFC 9114, 5.2).
+const GOAWAY: [u8; 3] = [7, 1, 0];
+
+/// A client that was told to leave.
+struct Told {
+    connection: quinn::Connection,
+    at: Instant,
+    // Its end would be a fault.
+    _control: SendStream,
+    _endpoint: Endpoint,
+}
+
+/// A client of QUIC that sends its settings, and no request until the server has told it to leave.
+async fn told_to_leave(server: &Rig) -> Told {
+    let endpoint = endpoint();
+    let connecting = endpoint.connect_with(client(), server.address, NAME);
+    let connection = connecting.unwrap().await.unwrap();
+    let mut control = connection.open_uni().await.unwrap();
+    control.write_all(&[0, 4, 0]).await.unwrap();
+    let mut servers = connection.accept_uni().await.unwrap();
+    // The type of the stream, and the frame of the settings.
+    let mut frames = Vec::new();
+    while !frames.ends_with(&GOAWAY) {
+        let chunk = servers.read_chunk(1_000, true).await.unwrap();
+        frames.extend(chunk.unwrap().bytes);
+    }
+    Told {
+        connection,
+        at: Instant::now(),
+        _control: control,
+        _endpoint: endpoint,
+    }
+}
+
+/// Sends the first byte of a request on a stream of its own, which is rejected.
+async fn begin_late(connection: &quinn::Connection) {
+    let Ok((mut send, mut receive)) = connection.open_bi().await else {
+        return;
+    };
+    let _written = send.write_all(&[1]).await;
+    let rejected = receive.read_to_end(1_000).await;
+    assert!(rejected.is_err(), "{rejected:?}");
+}
+
+/// Asserts that the server closes the connection without an error, a second after it told so.
+async fn assert_closed(connection: &quinn::Connection, told: Instant) {
+    let closed = timeout(2 * SECOND, connection.closed()).await;
+    let ConnectionError::ApplicationClosed(closed) = closed.expect("it is closed") else {
+        panic!("it broke");
+    };
+    assert_eq!(closed.error_code.into_inner(), Code::H3_NO_ERROR.value());
+    assert_elapsed(told, SECOND);
+}
+
+#[tokio::test(start_paused = true)]
+async fn requests_behind_a_goaway_keep_no_connection() {
+    local(async {
+        let server = Rig::start(app(handler));
+        let Told { connection, at, .. } = &told_to_leave(&server).await;
+        tokio::join!(begin_late(connection), begin_late(connection));
+        assert_closed(connection, *at).await;
+        assert_eq!(server.handle.loops()[0].connections, 0);
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn rejected_requests_without_end_keep_no_connection() {
+    local(async {
+        let server = Rig::start(app(handler));
+        let Told { connection, at, .. } = &told_to_leave(&server).await;
+        let again = connection.clone();
+        tokio::task::spawn_local(async move {
+            while again.close_reason().is_none() {
+                begin_late(&again).await;
+                sleep(SECOND / 5).await;
+            }
+        });
+        assert_closed(connection, *at).await;
     })
     .await;
 }
