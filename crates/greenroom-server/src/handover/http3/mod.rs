@@ -81,7 +81,8 @@ async fn serve_streams<A: App>(
     requests: Rc<Requests<A>>,
 ) -> Result<Code, ConnectionError> {
     let limits = &home.settings.limits;
-    let streams = Streams::new(limits, home.clock(), Arc::clone(&home.memory));
+    let memory = Arc::clone(&home.memory);
+    let streams = Streams::new(limits, home.clock(), memory, connection.clone());
     let head_bytes_max = limits.head_bytes_max.saturating_mul(HEADS_READ);
     let transport = Connection::new(connection, Rc::clone(&streams), head_bytes_max);
     let mut watch = Watch::new(home, Rc::clone(&streams));

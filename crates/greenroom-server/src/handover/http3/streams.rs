@@ -26,6 +26,7 @@ const ASSURED_BYTES: usize = 4 * 1_024;
 
 /// The streams of a connection, and what is held for them.
 pub(super) struct Streams {
+    quic: quinn::Connection,
     clock: Clock,
     memory: Arc<Memory>,
     write_timeout: Duration,
@@ -90,9 +91,15 @@ pub(super) enum Ended {
 }
 
 impl Streams {
-    pub(super) fn new(limits: &Limits, clock: Clock, memory: Arc<Memory>) -> Rc<Self> {
+    pub(super) fn new(
+        limits: &Limits,
+        clock: Clock,
+        memory: Arc<Memory>,
+        quic: quinn::Connection,
+    ) -> Rc<Self> {
         let now = clock.now();
         Rc::new(Self {
+            quic,
             clock,
             memory,
             write_timeout: limits.write_timeout,
@@ -152,6 +159,11 @@ impl Streams {
     /// rejected do not count, or a client could keep a connection by them that is to end.
     pub(super) fn idle_since(&self) -> Option<Tick> {
         self.all.borrow().is_empty().then(|| self.idle_since.get())
+    }
+
+    /// Closes the connection at once.
+    pub(super) fn close(&self, code: Code) {
+        super::close(&self.quic, code);
     }
 
     /// Counts a stream that has ended for a fault of the client.

@@ -74,7 +74,8 @@ impl Pair {
     /// Has h3 serve it.
     async fn serve(&self) -> (Server, Rc<Streams>) {
         let memory = Arc::new(Memory::new(usize::MAX));
-        let streams = Streams::new(&Limits::default(), Clock::default(), memory);
+        let quic = self.server.clone();
+        let streams = Streams::new(&Limits::default(), Clock::default(), memory, quic);
         let transport = transport::Connection::new(self.server.clone(), streams.clone(), 1_000);
         let mut builder = h3::server::builder();
         let built = builder.send_grease(false).build(transport).await;

@@ -19,6 +19,8 @@ use crate::handover::body::Part;
 
 /// Most bytes that are read at once.
 const READ_BYTES_MAX: usize = 64 * 1_024;
+/// Chunks and pieces of a stream that are looked at before others of the loop get their turn.
+const STEPS_MAX: usize = 128;
 /// Times that streams which nobody reads are looked at before others of the loop get their turn.
 const CHUNKS_MAX: usize = 16;
 
@@ -63,6 +65,8 @@ pub(super) struct RecvStream {
     id: StreamId,
     frames: Frames,
     is_ended: bool,
+    /// Chunks and pieces since others had their turn.
+    steps: usize,
     unread: Unread,
     of: Option<Rc<Stream>>,
 }
@@ -100,8 +104,43 @@ impl RecvStream {
             quic: Some(quic),
             frames,
             is_ended: false,
+            steps: 0,
             unread: Rc::clone(unread),
             of,
+        }
+    }
+
+    /// Takes the next chunk; `false` at the end of the stream.
+    fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, StreamErrorIncoming>> {
+        let Some(quic) = &mut self.quic else {
+            return Poll::Pending;
+        };
+        // It keeps nothing while it waits, so each poll may be another's.
+        let read = pin!(quic.read_chunk(READ_BYTES_MAX, true)).poll(cx);
+        let Some(chunk) = ready!(read).map_err(not_read)? else {
+            self.is_ended = true;
+            return Poll::Ready(Ok(false));
+        };
+        let of = self.of.as_ref();
+        if !of.is_none_or(|of| of.receive(chunk.bytes.len())) {
+            return Poll::Ready(Err(self.refuse()));
+        }
+        self.frames.add(chunk.bytes);
+        Poll::Ready(Ok(true))
+    }
+
+    /// Returns what is left at the end of the stream. h3 sees whether a frame is whole, but for
+    /// content.
+    fn end(&mut self) -> Result<Option<Bytes>, StreamErrorIncoming> {
+        let cut = self.frames.take_cut();
+        match &self.of {
+            Some(of) if self.frames.is_in_content() => {
+                of.streams().close(Code::H3_FRAME_ERROR);
+                Err(StreamErrorIncoming::ConnectionErrorIncoming {
+                    connection_error: lost(ConnectionError::LocallyClosed),
+                })
+            }
+            _ => Ok(cut),
         }
     }
 
@@ -331,28 +370,32 @@ impl quic::RecvStream for RecvStream {
         &mut self,
         cx: &mut Context<'_>,
     ) -> Poll<Result<Option<Bytes>, StreamErrorIncoming>> {
-        let Some(quic) = &mut self.quic else {
-            return Poll::Pending;
-        };
-        // It keeps nothing while it waits, so each poll may be another's.
-        let read = pin!(quic.read_chunk(READ_BYTES_MAX, true)).poll(cx);
-        let Some(chunk) = ready!(read).map_err(not_read)? else {
-            self.is_ended = true;
-            return Poll::Ready(Ok(None));
-        };
-        let is_received = self
-            .of
-            .as_ref()
-            .is_none_or(|of| of.receive(chunk.bytes.len()));
-        if !is_received || self.frames.note(&chunk.bytes).is_err() {
-            return Poll::Ready(Err(self.refuse()));
+        while self.steps < STEPS_MAX {
+            self.steps += 1;
+            let Ok(piece) = self.frames.next_piece() else {
+                return Poll::Ready(Err(self.refuse()));
+            };
+            if self.frames.are_none() && self.quic.is_some() {
+                self.unread.borrow_mut().extend(self.quic.take());
+                // To be looked at from now on.
+                cx.waker().wake_by_ref();
+            }
+            match piece {
+                Some(piece) if piece.is_empty() => {}
+                Some(piece) => return Poll::Ready(Ok(Some(piece))),
+                None => match self.poll_chunk(cx)? {
+                    Poll::Ready(true) => {}
+                    Poll::Ready(false) => return Poll::Ready(self.end()),
+                    Poll::Pending => {
+                        self.steps = 0;
+                        return Poll::Pending;
+                    }
+                },
+            }
         }
-        if self.frames.are_none() {
-            self.unread.borrow_mut().extend(self.quic.take());
-            // To be looked at from now on.
-            cx.waker().wake_by_ref();
-        }
-        Poll::Ready(Ok(Some(chunk.bytes)))
+        self.steps = 0;
+        cx.waker().wake_by_ref();
+        Poll::Pending
     }
 
     fn stop_sending(&mut self, code: u64) {

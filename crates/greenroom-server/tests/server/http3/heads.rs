@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 use super::rig::{Rig, uri};
 use super::{SECOND, handler};
-use crate::rig::{app, assert_elapsed, local, within};
+use crate::rig::{app, assert_elapsed, local, measure, settle, within};
 
 #[tokio::test]
 async fn a_head_beyond_a_limit_is_refused_and_the_connection_goes_on() {
@@ -140,6 +140,55 @@ async fn a_head_that_does_not_come_ends_its_stream_after_10_s() {
         assert!(error.contains(&code.to_string()), "{error}");
         assert_elapsed(since, 10 * SECOND);
         assert_eq!(client.get("/still").await.1, "/still");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_request_may_come_byte_by_byte() {
+    within(async {
+        let server = Rig::start(app(measure));
+        let client = server.connect().await;
+        let (mut send, mut receive) = client.connection.open_bi().await.unwrap();
+        let unknown = [0x21, 0x40, 3, 7, 7, 7];
+        let content = [0, 0x40, 4, b'b', b'o', b'd', b'y'];
+        let empty = [0, 0];
+        let head = head_frame("x", &[b'y'; 2_000]);
+        let whole = [&unknown[..], &head, &empty, &content, &empty, &content].concat();
+        for byte in whole {
+            send.write_all(&[byte]).await.unwrap();
+            settle().await;
+        }
+        send.finish().unwrap();
+        let response = receive.read_to_end(10_000).await.unwrap();
+        // The frame of the length of the content.
+        assert!(response.ends_with(&[0, 1, b'8']), "{response:?}");
+        assert_eq!(client.get("/still").await.0, 200);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn rfc9114_7_1_a_frame_that_its_stream_cuts_short_ends_the_connection() {
+    within(async {
+        let server = Rig::start(app(measure));
+        let head = head_frame("x", b"y");
+        let content = [&head[..], &[0, 7, b'c']].concat();
+        let header = [&head[..], &[0]].concat();
+        let trailers = [&head[..], &[0, 1, b'c', 1, 4, 0]].concat();
+        for cut in [&head[..1], &head[..9], &content, &header, &trailers] {
+            for at_once in [true, false] {
+                let client = server.connect().await;
+                let (mut send, _receive) = client.connection.open_bi().await.unwrap();
+                send.write_all(cut).await.unwrap();
+                if !at_once {
+                    settle().await;
+                }
+                send.finish().unwrap();
+                let error = client.driver.await.unwrap().to_string();
+                assert!(error.contains("H3_FRAME_ERROR"), "{cut:?}: {error}");
+            }
+        }
     })
     .await;
 }
