@@ -30,6 +30,9 @@ pub(super) struct Streams {
     clock: Clock,
     memory: Arc<Memory>,
     write_timeout: Duration,
+    /// Time in which a client must have taken what QUIC may hold of responses. It does not tell how
+    /// much of that is left, so this is `write_timeout` and what it takes at the least rate.
+    rest_timeout: Duration,
     /// Bytes a second that a client must take.
     rate_min: u64,
     output_bytes_max: u64,
@@ -98,13 +101,18 @@ impl Streams {
         quic: quinn::Connection,
     ) -> Rc<Self> {
         let now = clock.now();
+        let output_bytes_max = limits.output_bytes_max as u64;
+        // Without a least rate it is a byte a second.
+        let at_least_rate = output_bytes_max / limits.response_rate_min.max(1);
+        let at_least_rate = Duration::from_secs(at_least_rate);
         Rc::new(Self {
             quic,
             clock,
             memory,
             write_timeout: limits.write_timeout,
+            rest_timeout: limits.write_timeout.saturating_add(at_least_rate),
             rate_min: limits.response_rate_min,
-            output_bytes_max: limits.output_bytes_max as u64,
+            output_bytes_max,
             owed: Owed::new(now),
             idle_since: Cell::new(now),
             has_begun: Cell::new(false),
@@ -203,6 +211,10 @@ impl Streams {
         let now = self.clock.now();
         for stream in self.present() {
             if stream.due() <= now {
+                if stream.is_finished() {
+                    // QUIC is to forget what it has of it.
+                    stream.reset_with(Code::H3_REQUEST_CANCELLED);
+                }
                 stream.release(stream.waiting.get());
                 stream.waits_since.set(None);
                 if let Some(task) = stream.task.take() {
@@ -333,7 +345,17 @@ impl Stream {
     /// Returns the tick at which it is given up.
     fn due(&self) -> Tick {
         let since = self.waits_since.get();
-        since.map_or(NEVER, |since| tick_after(since, self.streams.write_timeout))
+        let time = if self.is_finished() {
+            self.streams.rest_timeout
+        } else {
+            self.streams.write_timeout
+        };
+        since.map_or(NEVER, |since| tick_after(since, time))
+    }
+
+    /// Returns `true` if all of the response was given to QUIC, which may hold some of it.
+    fn is_finished(&self) -> bool {
+        !self.is_cut.get()
     }
 
     /// Has it reset with this code if it is dropped from now on.
@@ -345,7 +367,7 @@ impl Stream {
         self.reset.get()
     }
 
-    /// All of the response was given to QUIC. Its client has as long to take it as any part.
+    /// All of the response was given to QUIC. Its client has the time to take it at the least rate.
     pub(super) fn finish(&self) {
         self.is_cut.set(false);
         self.reset.set(None);

@@ -7,6 +7,7 @@ mod counting;
 mod datagrams;
 mod heads;
 mod leaving;
+mod pace;
 mod rig;
 
 use std::time::Duration;
