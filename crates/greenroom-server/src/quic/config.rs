@@ -8,9 +8,18 @@ use crate::{Limits, Tls, TlsError};
 
 /// Bytes of requests' bodies that a client may send before the application takes them: of all the
 /// streams of a connection.
-pub(crate) const INPUT_BYTES_MAX: u32 = 1_024 * 1_024;
-/// The same of one stream.
+///
+/// QUIC's window of a connection is for heads, too: what no handler reads of bodies holds up every
+/// new request once it fills the window. This is the window of sixteen such streams, and not of all
+/// that there may be: an open body counts against `memory_max` by its window, and one connection is
+/// not to take it all. Nor is it opened with each body and closed behind it, since QUIC takes no
+/// window back. What is no body yet, as the bytes behind the missing first one of a head, counts
+/// nowhere, but is held for `head_timeout` at most, whatever the window.
+pub(crate) const INPUT_BYTES_MAX: u32 = 16 * STREAM_BYTES_MAX;
+/// The same of one stream: an upload sends as much in each round trip, so with 50 ms 5 MB a second.
 pub(crate) const STREAM_BYTES_MAX: u32 = 256 * 1_024;
+/// Bytes of clients whose handshakes have not begun.
+const INCOMING_BYTES_MAX: u64 = 16 * 1_024 * 1_024;
 /// Streams of one direction that a client may have open: the three that HTTP/3 has, and some of
 /// kinds that are not known.
 const UNIDIRECTIONAL_MAX: u32 = 8;
@@ -43,7 +52,7 @@ impl Config {
         config
             .max_incoming(limits.handshakes_max)
             .incoming_buffer_size(u64::from(STREAM_BYTES_MAX))
-            .incoming_buffer_size_total(u64::from(16 * INPUT_BYTES_MAX));
+            .incoming_buffer_size_total(INCOMING_BYTES_MAX);
         Ok(Self {
             tls: tls.clone(),
             made_of,

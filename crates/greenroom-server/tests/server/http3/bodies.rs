@@ -8,7 +8,7 @@ use h3::error::Code;
 use http::{HeaderMap, HeaderValue, Method, Request};
 use quinn::TransportConfig;
 use tokio::sync::mpsc;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 
 use super::rig::{Client, Rig, client, client_with, endpoint, receive, uri};
 use super::{SECOND, handler};
@@ -94,6 +94,28 @@ async fn a_body_that_nobody_reads_waits_at_the_client() {
         // h3 waits for its write, so what it says it has sent is within the window.
         assert!((1..=WINDOW_BYTES).contains(&sent), "{sent}");
         assert_eq!(client.get("/still").await.1, "/still");
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn bodies_that_nobody_reads_hold_up_no_other_request() {
+    local(async {
+        let server = Rig::start(app(handler));
+        let client = server.connect().await;
+        for count in 1..=12 {
+            let head = Request::post(uri("/never")).body(()).unwrap();
+            let mut stream = client.begin(head).await.unwrap();
+            tokio::task::spawn_local(async move {
+                let body = Bytes::from(vec![b'b'; 2 * WINDOW_BYTES]);
+                let sent = stream.send_data(body).await;
+                panic!("nobody took it: {sent:?}");
+            });
+            sleep(SECOND).await;
+            let other = timeout(5 * SECOND, client.get("/other")).await;
+            let other = other.unwrap_or_else(|_| panic!("behind {count}"));
+            assert_eq!(other.1, "/other");
+        }
     })
     .await;
 }
@@ -253,7 +275,7 @@ async fn what_comes_on_streams_that_nobody_reads_is_dropped() {
             let mut stream = connection.open_uni().await.unwrap();
             stream.write_all(&[kind]).await.unwrap();
             // More than the window of all streams together.
-            for _ in 0..32 {
+            for _ in 0..80 {
                 stream.write_all(&vec![7; PART_BYTES]).await.unwrap();
             }
         }
