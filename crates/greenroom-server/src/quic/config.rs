@@ -82,10 +82,15 @@ fn crypto(tls: &rustls::ServerConfig) -> Result<Arc<QuicServerConfig>, TlsError>
     Ok(Arc::new(crypto))
 }
 
+/// Returns how many streams a client may have open.
+pub(crate) fn streams_max(limits: &Limits) -> u32 {
+    limits.streams_max.min(STREAMS_CEILING)
+}
+
 fn transport(limits: &Limits) -> TransportConfig {
     let mut transport = TransportConfig::default();
     transport
-        .max_concurrent_bidi_streams(limits.streams_max.min(STREAMS_CEILING).into())
+        .max_concurrent_bidi_streams(streams_max(limits).into())
         .max_concurrent_uni_streams(UNIDIRECTIONAL_MAX.into())
         .stream_receive_window(STREAM_BYTES_MAX.into())
         .receive_window(INPUT_BYTES_MAX.into())

@@ -14,11 +14,12 @@ use crate::Limits;
 use crate::event_loop::{Clock, NEVER, Tick, tick_after};
 use crate::handover::http2::Owed;
 use crate::memory::Memory;
-use crate::quic::INPUT_BYTES_MAX;
+use crate::quic::{INPUT_BYTES_MAX, streams_max};
 
 /// Streams that may have ended for faults of the client before its connection ends.
 const FAULTS_MAX: usize = 1_024;
-/// Streams that a client may cancel within a tick; with more the connection ends.
+/// Streams that a client may cancel within a tick, or `streams_max` if that is more, as all that
+/// are open may be cancelled at once; with more the connection ends.
 const CANCELLED_MAX: usize = 100;
 /// Bytes of a head that are received even while the memory for all connections is used up, so that
 /// its client gets a response.
@@ -33,6 +34,7 @@ pub(super) struct Streams {
     /// Time in which a client must have taken what QUIC may hold of responses. It does not tell how
     /// much of that is left, so this is `write_timeout` and what it takes at the least rate.
     rest_timeout: Duration,
+    cancelled_max: usize,
     /// Bytes a second that a client must take.
     rate_min: u64,
     output_bytes_max: u64,
@@ -111,6 +113,7 @@ impl Streams {
             memory,
             write_timeout: limits.write_timeout,
             rest_timeout: limits.write_timeout.saturating_add(at_least_rate),
+            cancelled_max: CANCELLED_MAX.max(streams_max(limits) as usize),
             rate_min: limits.response_rate_min,
             output_bytes_max,
             owed: Owed::new(now),
@@ -188,7 +191,7 @@ impl Streams {
             _ => 1,
         };
         self.cancelled.set((now, count));
-        if count > CANCELLED_MAX {
+        if count > self.cancelled_max {
             self.faults.set(FAULTS_MAX);
             self.note_fault();
         }

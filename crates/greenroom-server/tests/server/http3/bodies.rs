@@ -238,6 +238,32 @@ async fn a_request_that_the_client_cancels_is_dropped_at_once() {
     .await;
 }
 
+#[tokio::test(start_paused = true)]
+async fn all_streams_that_may_be_open_may_be_cancelled_at_once() {
+    local(async {
+        let limits = Limits {
+            streams_max: 200,
+            ..Limits::default()
+        };
+        let server = Rig::limited(app(handler), limits);
+        let client = server.connect().await;
+        let mut streams = Vec::new();
+        for _ in 0..190 {
+            let head = Request::get(uri("/never")).body(()).unwrap();
+            let mut stream = client.begin(head).await.unwrap();
+            stream.finish().await.unwrap();
+            streams.push(stream);
+        }
+        assert_eq!(client.get("/before").await.1, "/before");
+        for stream in &mut streams {
+            stream.stop_sending(Code::H3_REQUEST_CANCELLED);
+        }
+        sleep(SECOND).await;
+        assert_eq!(client.get("/still").await.1, "/still");
+    })
+    .await;
+}
+
 #[tokio::test]
 async fn a_body_that_fails_resets_its_stream() {
     within(async {
