@@ -24,9 +24,9 @@ pub(super) struct Frames {
     bytes_max: u64,
     /// The frames of a head or of trailers so far.
     heads: u64,
-    /// What came and was not looked at.
+    /// Bytes that came and were not looked at.
     rest: Bytes,
-    /// What came of a piece that is not whole.
+    /// Bytes that came of a piece that is not whole.
     begun: BytesMut,
 }
 

@@ -1,10 +1,13 @@
 //! Connections of quinn's, with h3 on the server's side.
 #![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
 
+use std::future::poll_fn;
 use std::net::UdpSocket;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::task::Poll;
 
+use h3::quic::{Connection as _, RecvStream as _};
 use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn::{ClientConfig, Connection, Endpoint, EndpointConfig, ServerConfig, TokioRuntime};
 use rustls::RootCertStore;
@@ -71,12 +74,19 @@ impl Pair {
         }
     }
 
-    /// Has h3 serve it.
-    async fn serve(&self) -> (Server, Rc<Streams>) {
+    /// Brings h3 the server's end.
+    fn transport(&self) -> (transport::Connection, Rc<Streams>) {
         let memory = Arc::new(Memory::new(usize::MAX));
         let quic = self.server.clone();
         let streams = Streams::new(&Limits::default(), Clock::default(), memory, quic);
-        let transport = transport::Connection::new(self.server.clone(), streams.clone(), 1_000);
+        let quic = self.server.clone();
+        let transport = transport::Connection::new(quic, Rc::clone(&streams), 1_000);
+        (transport, streams)
+    }
+
+    /// Has h3 serve it.
+    async fn serve(&self) -> (Server, Rc<Streams>) {
+        let (transport, streams) = self.transport();
         let mut builder = h3::server::builder();
         let built = builder.send_grease(false).build(transport).await;
         (built.unwrap(), streams)
@@ -115,4 +125,30 @@ async fn streams_that_come_behind_a_goaway_leave_nothing() {
     tokio::join!(waiting, leaving);
     drop(serving);
     assert!(streams.upgrade().is_none());
+}
+
+#[tokio::test]
+async fn a_stream_of_many_frames_takes_turns() {
+    let pair = Pair::new().await;
+    let (mut transport, _streams) = pair.transport();
+    let (mut send, _receive) = pair.client.open_bi().await.unwrap();
+    let unknown = [0x21, 0];
+    send.write_all(&unknown.repeat(500)).await.unwrap();
+    let mut stream = poll_fn(|cx| transport.poll_accept_bidi(cx)).await.unwrap();
+    let mut count = 0;
+    while count < 500 {
+        let at_once = poll_fn(|cx| {
+            let mut at_once = 0;
+            while let Poll::Ready(piece) = stream.poll_data(cx) {
+                assert_eq!(piece.unwrap().unwrap(), unknown[..]);
+                at_once += 1;
+            }
+            Poll::Ready(at_once)
+        });
+        let at_once = at_once.await;
+        assert!(at_once <= 128, "{at_once}");
+        count += at_once;
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(count, 500);
 }
