@@ -78,21 +78,25 @@ pub(crate) async fn ask(
     let mut io = connect(run.worker(), token).await?;
     // From now on, so that a worker that is to end waits for a handshake behind the call's end too.
     let stay = run.pool().stay(run.worker().key);
-    let call = Call::begin(run, environment, &Input::Io(token), false);
+    let held = (
+        Call::begin(run, environment, &Input::Io(token), false),
+        stay,
+    );
+    let call = &held.0;
     let mut input = BytesMut::new();
     let response = tokio::select! {
         biased;
         head = read_head(&mut io, &mut input) => match head? {
-            Some(head) => return open(head, input.freeze(), io, (call, stay), wish).map(Outcome::Raw),
+            Some(head) => return open(head, input.freeze(), io, held, wish).map(Outcome::Raw),
             None => poll_fn(|cx| call.poll_response(cx, |_| {})).await,
         },
         response = poll_fn(|cx| call.poll_response(cx, |_| {})) => response,
     };
     match response {
-        Ok(response) => Ok(Outcome::Call(response, call)),
+        Ok(response) => Ok(Outcome::Call(response, held.0)),
         // The response is over off the socket; it may still come on it.
         Err(NoResponse::Aborted) => match read_head(&mut io, &mut input).await? {
-            Some(head) => open(head, input.freeze(), io, (call, stay), wish).map(Outcome::Raw),
+            Some(head) => open(head, input.freeze(), io, held, wish).map(Outcome::Raw),
             None => Err(UpgradeError::NoResponse(NoResponse::Aborted)),
         },
         Err(no_response) => Err(UpgradeError::NoResponse(no_response)),
