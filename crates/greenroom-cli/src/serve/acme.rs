@@ -2,12 +2,14 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::pin::pin;
 use std::time::UNIX_EPOCH;
 
 use anyhow::{Context, ensure};
 use greenroom::{CertificateStatus, Tls};
 use greenroom_acme::{Acme, AcmeHandle, BuildError, GroupStatus, State, Status};
 use greenroom_sites::{File, is_public_name};
+use tokio::sync::watch;
 
 use super::identity::Identity;
 use crate::args::AcmeArgs;
@@ -38,6 +40,19 @@ pub(super) fn open(args: &AcmeArgs, storage: &Path) -> anyhow::Result<Acme> {
         builder = builder.roots(pem);
     }
     Ok(builder.build()?)
+}
+
+/// Obtains and renews certificates while this process is the one that serves. Before that nothing
+/// responds to the authority, and after that it is the next version's work.
+pub(super) async fn obtain(acme: Acme, mut on_duty: watch::Receiver<bool>) {
+    let mut obtaining = pin!(acme.run());
+    while on_duty.wait_for(|is_on_duty| *is_on_duty).await.is_ok() {
+        tokio::select! {
+            biased;
+            _off = on_duty.wait_for(|is_on_duty| !*is_on_duty) => {}
+            never = &mut obtaining => match never {},
+        }
+    }
 }
 
 /// Returns the certificates as the operators' page shows them.

@@ -95,14 +95,17 @@ async fn serve(
     args.stage.build()?;
     // Before the log names the addresses: a reader may send a signal at once.
     let mut ending = shutdown_on_signals(server.handle()).context("cannot catch signals")?;
-    let upgrading = upgrade_on_signal(Upgrades::of_process()?).context("cannot catch SIGUSR2")?;
+    let upgrades = Upgrades::of_process()?;
+    let on_duty = upgrades.on_duty();
+    let upgrading = upgrade_on_signal(upgrades).context("cannot catch SIGUSR2")?;
     let reloading = certificates::reload_on_hangup(secured.tls)?;
     if let Some(actions) = server.admin_actions() {
         actions::add(&actions, args, levels);
     }
     // Before the applications are loaded, which may take a while.
     server.serve_admin();
-    let obtaining = secured.acme.map(|acme| tokio::spawn(acme.run()));
+    let acme = secured.acme;
+    let obtaining = acme.map(|acme| tokio::spawn(acme::obtain(acme, on_duty)));
     let ended = if let Some(file) = file {
         sites::serve(args, (file, secured.names), server, &mut ending).await
     } else if args.is_psgi() {

@@ -103,6 +103,8 @@ pub(super) struct Shared {
     thread: Mutex<Option<JoinHandle<()>>>,
     /// Connections may be accepted.
     opened: watch::Sender<bool>,
+    /// This process is the one that serves.
+    on_duty: watch::Sender<bool>,
     /// The version before does not read its UDP sockets any more.
     released: watch::Sender<bool>,
     /// Servers of this process that read UDP sockets.
@@ -150,6 +152,7 @@ impl Upgrades {
             is_under_way: AtomicBool::new(false),
             thread: Mutex::default(),
             opened,
+            on_duty: watch::channel(false).0,
             released,
             #[cfg(feature = "http3")]
             readers: AtomicUsize::new(0),
@@ -194,6 +197,15 @@ impl Upgrades {
             );
             predecessor.fail(reason);
         }
+    }
+
+    /// Returns whether this process is the one that serves, and tells of each change: for work of
+    /// one version alone. It is `true` once all loops accept, and the version before, if there is
+    /// one, has stepped back; `false` from just before a next version may accept; and `true` again
+    /// if that one fails after all.
+    #[must_use]
+    pub fn on_duty(&self) -> watch::Receiver<bool> {
+        self.shared.on_duty.subscribe()
     }
 
     /// Refuses upgrades from now on, for `reason`.
@@ -537,6 +549,7 @@ impl Shared {
         }
         let Some(predecessor) = self.predecessor.lock().take() else {
             self.store.put(&self.handed());
+            self.on_duty.send_replace(true);
             return manager::serves(self);
         };
         let shared = Arc::clone(self);
@@ -574,6 +587,7 @@ impl Shared {
         }
         self.history.took_over(pid.unsigned_abs());
         self.opened.send_replace(true);
+        self.on_duty.send_replace(true);
         tracing::info!(from = pid, "took over; the version before drains");
         manager::serves(self);
         predecessor.serves(|message| {

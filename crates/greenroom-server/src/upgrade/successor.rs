@@ -39,6 +39,8 @@ pub(super) fn exchange(shared: &Shared) -> UpgradeOutcome {
         let served = successor.take_over(shared);
         if served.is_err() {
             successor.end();
+            // It may have been left to the next version already.
+            shared.on_duty.send_replace(true);
         }
         served.map(|()| {
             let pid = successor.child.id();
@@ -110,6 +112,7 @@ impl Successor {
             .split(' ')
             .filter_map(|word| word.parse().ok())
             .collect();
+        shared.on_duty.send_replace(false);
         let sent = self.channel.send("go", &[]);
         sent.map_err(|_| self.end_of_child())?;
         // It may have accepted connections from here on.
