@@ -2,8 +2,10 @@
 
 use std::convert::Infallible;
 use std::fmt::{self, Debug, Formatter};
+use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
@@ -15,6 +17,7 @@ use crate::challenges::Challenges;
 use crate::handle::{AcmeHandle, Kept};
 use crate::http01::Http01;
 use crate::status::Status;
+use crate::store::claim;
 
 /// Certificates that are obtained and renewed while [`run`](Self::run) is polled.
 ///
@@ -60,12 +63,28 @@ impl Acme {
         self.handle.clone()
     }
 
+    /// Returns the lock of the directory. A process that is to take this one's place gets this very
+    /// file, as a descriptor over a Unix socket or by inheritance, and gives it to
+    /// [`AcmeBuilder::lock`].
+    #[must_use]
+    pub fn lock(&self) -> &File {
+        self.handle.shared.store.lock_file()
+    }
+
     /// Orders what is missing, renews what is due, and tries again what has failed, until the
     /// future is dropped.
     ///
     /// It must be polled within a tokio runtime with I/O and time enabled. All certificates are
     /// looked after in this one future; only files are written on threads for blocking work.
+    ///
+    /// If the directory is another process', as [`AcmeBuilder::lock`] and
+    /// [`AcmeBuilder::wait_for_lock`] allow, it becomes this one's first, and what that one has
+    /// obtained meanwhile is read again.
     pub async fn run(mut self) -> Infallible {
+        let store = Arc::clone(&self.handle.shared.store);
+        if claim(&store).await {
+            self.handle.shared.is_stale.store(true, Ordering::Relaxed);
+        }
         let mut kept = FuturesUnordered::new();
         loop {
             tokio::select! {

@@ -1,8 +1,11 @@
 //! The settings of [`Acme`].
 
 use std::collections::HashSet;
+use std::fs::File;
+use std::mem;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
@@ -25,7 +28,7 @@ use crate::limits::Limits;
 use crate::name::{self, NameError};
 use crate::order::Orders;
 use crate::status::Status;
-use crate::store::{Store, StoreError};
+use crate::store::{Locking, Store, StoreError};
 
 /// Let's Encrypt's directory, the default.
 pub const LETS_ENCRYPT: &str = "https://acme-v02.api.letsencrypt.org/directory";
@@ -43,6 +46,7 @@ pub const GROUPS_MAX: usize = 10_000;
 /// The settings of an [`Acme`].
 pub struct AcmeBuilder {
     storage: PathBuf,
+    locking: Locking,
     directory_url: String,
     is_agreed: bool,
     contacts: Vec<String>,
@@ -104,6 +108,7 @@ impl AcmeBuilder {
     pub(crate) fn new(storage: &Path) -> Self {
         Self {
             storage: storage.to_owned(),
+            locking: Locking::default(),
             directory_url: LETS_ENCRYPT.to_owned(),
             is_agreed: false,
             contacts: Vec::new(),
@@ -203,6 +208,25 @@ impl AcmeBuilder {
         self
     }
 
+    /// Takes the lock of the directory from the process that has it: `file` is that one's
+    /// [`Acme::lock`], as it was handed over. The two may have the directory open at once then, and
+    /// it becomes this one's with [`Acme::run`]; that one must not be running its own any more. A
+    /// file that is not this directory's lock is passed over.
+    #[must_use]
+    pub fn lock(mut self, file: File) -> Self {
+        self.locking.passed = Some(file);
+        self
+    }
+
+    /// Has [`Acme::run`] wait while another process has the directory, in place of an error of
+    /// [`build`](Self::build): for a process that takes the place of another one, which is about
+    /// to end. The certificates on disk are served meanwhile.
+    #[must_use]
+    pub fn wait_for_lock(mut self) -> Self {
+        self.locking.may_wait = true;
+        self
+    }
+
     /// Locks the directory, and reads the certificates that are in it. It waits for the disk, but
     /// not for the authority.
     ///
@@ -211,7 +235,7 @@ impl AcmeBuilder {
     ///
     /// # Errors
     /// If a setting is missing or wrong, or the directory cannot be used: [`BuildError`].
-    pub fn build(self) -> Result<Acme, BuildError> {
+    pub fn build(mut self) -> Result<Acme, BuildError> {
         self.check()?;
         let names = names(&self.groups)?;
         let contacts = contacts(&self.contacts)?;
@@ -224,7 +248,8 @@ impl AcmeBuilder {
         let provider = Arc::clone(&self.provider);
         let client = CaClient::new(roots, provider, self.limits.request_timeout)
             .map_err(|error| BuildError::Roots(error.to_string()))?;
-        let store = Arc::new(Store::open(&self.storage, &self.directory_url)?);
+        let locking = mem::take(&mut self.locking);
+        let store = Arc::new(Store::open(&self.storage, &self.directory_url, locking)?);
         let accounts = Accounts {
             directory_url: self.directory_url.clone(),
             contacts,
@@ -275,6 +300,7 @@ impl AcmeBuilder {
             orders,
             status: watch::Sender::new(status),
             store,
+            is_stale: AtomicBool::new(false),
         });
         let (handle, begun) = AcmeHandle::new(shared);
         handle.keep(groups);

@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
 use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
@@ -34,6 +35,8 @@ pub(crate) struct Shared {
     pub(crate) permits: Semaphore,
     pub(crate) status: watch::Sender<Status>,
     pub(crate) store: Arc<Store>,
+    /// Another process may have written since certificates were read.
+    pub(crate) is_stale: AtomicBool,
 }
 
 /// The names of one certificate, and the certificate.
@@ -72,10 +75,28 @@ impl Group {
 
     /// Keeps the certificate valid until the future is dropped.
     pub(crate) async fn run(mut self) -> Infallible {
+        if self.shared.is_stale.load(Ordering::Relaxed) {
+            self.read_again().await;
+        }
         loop {
             self.until_due().await;
             let obtained = self.obtain().await;
             self.install(obtained).await;
+        }
+    }
+
+    /// Serves the certificate on disk if it is a later one.
+    async fn read_again(&mut self) {
+        let (store, name) = (Arc::clone(&self.shared.store), self.names[0].clone());
+        let text = in_background(move || store.certificate(&name)).await;
+        // A fault has been told of when it was read first.
+        let Ok(Some(text)) = text else { return };
+        let parsed = Certificate::from_pem(&text, &self.shared.orders.provider);
+        let before = self.certificate.as_ref().map(|ours| ours.not_after);
+        if let Ok(certificate) = parsed
+            && Some(certificate.not_after) > before
+        {
+            self.serve(certificate, true);
         }
     }
 
@@ -254,20 +275,24 @@ impl Group {
         if let Err(error) = &saved {
             error!(names = ?self.names, %error, "a certificate is served, but could not be saved");
         }
-        self.shared.certificates.install(&self.names, &certificate);
+        let interval = self.shared.limits.renewal_interval_min;
+        self.earliest = Some(earliest(self.shared.clock.now(), interval, &certificate));
+        let (serial, not_after) = (certificate.serial.clone(), certificate.not_after);
+        self.serve(certificate, saved.is_ok());
         info!(
-            names = ?self.names, serial = certificate.serial,
-            not_after = %format_rfc3339_seconds(certificate.not_after),
+            names = ?self.names, serial, not_after = %format_rfc3339_seconds(not_after),
             "a certificate is obtained"
         );
-        let status = CertificateStatus::new(&certificate, saved.is_ok());
+    }
+
+    fn serve(&mut self, certificate: Certificate, is_saved: bool) {
+        self.shared.certificates.install(&self.names, &certificate);
+        let status = CertificateStatus::new(&certificate, is_saved);
         self.shared.status.send_modify(|all| {
             if let Some(group) = all.group(&self.names) {
                 group.certificate = Some(status);
             }
         });
-        let interval = self.shared.limits.renewal_interval_min;
-        self.earliest = Some(earliest(self.shared.clock.now(), interval, &certificate));
         self.certificate = Some(certificate);
         self.window = None;
     }

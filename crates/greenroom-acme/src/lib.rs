@@ -72,4 +72,4 @@ pub use limits::Limits;
 pub use name::NameError;
 pub use schedule::{ASK_AGAIN_MAX, ASK_AGAIN_MIN};
 pub use status::{CertificateStatus, GroupStatus, State, Status};
-pub use store::{FILE_BYTES_MAX, StoreError};
+pub use store::{FILE_BYTES_MAX, LOCK_LOOK, LOCK_WAIT_MAX, StoreError};

@@ -11,6 +11,9 @@ mod ports;
 mod program;
 #[path = "acme/upgrades.rs"]
 mod upgrades;
+#[allow(dead_code, reason = "these tests use a part of it")]
+#[path = "upgrade/versions.rs"]
+mod versions;
 
 use std::fs;
 use std::thread;

@@ -2,7 +2,7 @@
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use super::StoreError;
@@ -93,9 +93,10 @@ pub(super) fn open_lock(path: &Path) -> Result<File, StoreError> {
 }
 
 /// Replaces the content of a file that is open.
-pub(super) fn overwrite(mut file: &File, path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
+pub(super) fn overwrite(file: &File, path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
+    // At the beginning, wherever others have left the position that they share.
     file.set_len(0)
-        .and_then(|()| file.write_all(bytes))
+        .and_then(|()| file.write_all_at(bytes, 0))
         .map_err(at(path))
 }
 

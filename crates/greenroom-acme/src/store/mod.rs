@@ -11,8 +11,9 @@
 
 mod error;
 mod file;
+mod lock;
 
-use std::fs::{File, TryLockError};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -20,24 +21,32 @@ use instant_acme::AccountCredentials;
 
 pub use error::StoreError;
 pub use file::FILE_BYTES_MAX;
+use lock::Lock;
+pub use lock::{LOCK_LOOK, LOCK_WAIT_MAX};
+pub(crate) use lock::{Locking, claim};
 
 /// The files of one authority, in a directory that no other process uses.
 pub(crate) struct Store {
     directory: PathBuf,
-    _lock: File,
+    lock: Lock,
 }
 
 impl Store {
-    /// Locks the directory, which is made if need be.
-    pub(crate) fn open(root: &Path, directory_url: &str) -> Result<Self, StoreError> {
+    /// Opens the directory, which is made if need be.
+    pub(crate) fn open(
+        root: &Path,
+        directory_url: &str,
+        locking: Locking,
+    ) -> Result<Self, StoreError> {
         file::create_directory(root)?;
-        let lock = lock(root)?;
+        let lock = Lock::open(root, locking)?;
         let directory = root.join(folder(directory_url));
         file::create_directory(&directory)?;
-        Ok(Self {
-            directory,
-            _lock: lock,
-        })
+        Ok(Self { directory, lock })
+    }
+
+    pub(crate) fn lock_file(&self) -> &File {
+        self.lock.file()
     }
 
     /// Returns the account, if there is one.
@@ -94,31 +103,6 @@ impl Store {
         let directory = self.directory.join("certificates").join(name);
         directory.join("certificate.pem")
     }
-}
-
-/// Locks the directory against other processes, and leaves the number of this one in the file.
-fn lock(root: &Path) -> Result<File, StoreError> {
-    let path = root.join("lock");
-    let lock = file::open_lock(&path)?;
-    match lock.try_lock() {
-        Ok(()) => {}
-        Err(TryLockError::WouldBlock) => {
-            return Err(StoreError::InUse {
-                directory: root.to_owned(),
-                holder: file::read(&path)
-                    .ok()
-                    .flatten()
-                    .and_then(|text| number(&text)),
-            });
-        }
-        Err(TryLockError::Error(source)) => return Err(StoreError::Io { path, source }),
-    }
-    file::overwrite(&lock, &path, std::process::id().to_string().as_bytes())?;
-    Ok(lock)
-}
-
-fn number(text: &[u8]) -> Option<u32> {
-    std::str::from_utf8(text).ok()?.trim().parse().ok()
 }
 
 /// Returns the name of an authority's folder: its directory's address without the scheme.

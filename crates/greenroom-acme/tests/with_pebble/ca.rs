@@ -126,6 +126,13 @@ impl Ca {
         process.wait().expect("it has ended");
     }
 
+    /// Counts the orders that were begun.
+    pub(crate) fn orders(&self) -> usize {
+        let lines = self.log.lock().expect("nobody panicked");
+        let is_order = |line: &&String| line.contains("/order-plz");
+        lines.iter().filter(is_order).count()
+    }
+
     /// Waits until its log has a line with this text.
     pub(crate) async fn logged(&self, text: &str) {
         let is_there = || {

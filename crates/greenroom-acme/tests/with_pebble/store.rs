@@ -121,6 +121,57 @@ async fn a_directory_belongs_to_one() {
 }
 
 #[tokio::test]
+async fn a_lock_that_is_handed_over_is_two_processes_and_nobody_else_s() {
+    let (ca, storage) = (Ca::start(), tempfile::tempdir().expect("a directory"));
+    let build = || builder(&ca, storage.path()).certificate(["example.org"]);
+    let first = build().build().expect("it is free");
+    let handed = first.lock().try_clone().expect("it can be duplicated");
+    let next = build().lock(handed).build().expect("it was handed over");
+    assert!(next.status().borrow().groups[0].certificate.is_none());
+    // What the first one obtains while the next one loads is the next one's without an order.
+    let site = Site::start(&ca, &first).await;
+    let mut running = Running::start(first);
+    let obtained = running.certificate().await;
+    running.stop().await;
+    site.stop().await;
+    let error = build().build().expect_err("it is in use");
+    assert!(error.to_string().contains("in use by process"), "{error}");
+    assert_eq!(Running::start(next).certificate().await, obtained);
+    assert!(asides(storage.path()) == 0 && ca.orders() == 1);
+}
+
+#[tokio::test]
+async fn the_lock_of_another_directory_locks_nothing() {
+    let ca = Ca::start();
+    let storages = [(); 2].map(|()| tempfile::tempdir().expect("a directory"));
+    let build = |index: usize| builder(&ca, storages[index].path());
+    let other = build(0).build().expect("it is free");
+    let handed = other.lock().try_clone().expect("it can be duplicated");
+    let _first = build(1).lock(handed).build().expect("it is free");
+    let handed = other.lock().try_clone().expect("it can be duplicated");
+    let error = build(1).lock(handed).build().expect_err("it is in use");
+    assert!(error.to_string().contains("in use by process"), "{error}");
+}
+
+#[tokio::test]
+async fn who_may_wait_gets_the_directory_when_it_is_free() {
+    let (ca, storage) = (Ca::start(), tempfile::tempdir().expect("a directory"));
+    let build = || builder(&ca, storage.path()).certificate(["example.org"]);
+    let first = build().build().expect("it is free");
+    let next = build().wait_for_lock().build().expect("it may wait");
+    let mut next = Running::start(next);
+    let site = Site::start(&ca, &first).await;
+    let mut running = Running::start(first);
+    let obtained = running.certificate().await;
+    let has_it = |next: &Running| next.status.borrow().groups[0].certificate.is_some();
+    assert!(!has_it(&next), "nothing is done while it waits");
+    running.stop().await;
+    site.stop().await;
+    assert_eq!(next.certificate().await, obtained);
+    assert_eq!(ca.orders(), 1);
+}
+
+#[tokio::test]
 async fn a_damaged_certificate_is_told_of_and_ordered_anew() {
     let (ca, storage) = (Ca::start(), tempfile::tempdir().expect("a directory"));
     obtain(&ca, storage.path()).await;

@@ -6,12 +6,13 @@ use std::pin::pin;
 use std::time::UNIX_EPOCH;
 
 use anyhow::{Context, ensure};
-use greenroom::{CertificateStatus, Tls};
+use greenroom::{CertificateStatus, Tls, Upgrades};
 use greenroom_acme::{Acme, AcmeHandle, BuildError, GroupStatus, State, Status};
 use greenroom_sites::{File, is_public_name};
 use tokio::sync::watch;
 
 use super::identity::Identity;
+use super::inherited;
 use crate::args::AcmeArgs;
 
 /// Returns the directory of the certificates; `None` if none are to be obtained.
@@ -23,9 +24,19 @@ pub(super) fn storage(args: &AcmeArgs) -> anyhow::Result<Option<PathBuf>> {
     Ok(Some(storage))
 }
 
-/// Opens the directory of the certificates.
-pub(super) fn open(args: &AcmeArgs, storage: &Path) -> anyhow::Result<Acme> {
+/// Opens the directory of the certificates, which the process may have whose place this one takes:
+/// the version before hands its lock over, if it knows how to, and one that `start_server` ends
+/// once this one serves is waited for.
+pub(super) fn open(args: &AcmeArgs, storage: &Path, upgrades: &Upgrades) -> anyhow::Result<Acme> {
     let mut builder = Acme::builder(storage).agree_to_terms_of_service();
+    let storage = std::path::absolute(storage)?;
+    let name = format!("acme-lock {}", storage.display());
+    if let Some(lock) = upgrades.take_file(&name) {
+        builder = builder.lock(lock);
+    }
+    if inherited::is_by_start_server() || upgrades.is_next_version() {
+        builder = builder.wait_for_lock();
+    }
     if !args.domains.is_empty() {
         builder = builder.certificate(&args.domains);
     }
@@ -39,7 +50,9 @@ pub(super) fn open(args: &AcmeArgs, storage: &Path) -> anyhow::Result<Acme> {
         let pem = fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
         builder = builder.roots(pem);
     }
-    Ok(builder.build()?)
+    let acme = builder.build()?;
+    upgrades.hand_over_file(&name, acme.lock())?;
+    Ok(acme)
 }
 
 /// Obtains and renews certificates while this process is the one that serves. Before that nothing

@@ -39,6 +39,11 @@ pub(super) struct Inherited {
     pub(super) stored: Vec<(String, OwnedFd)>,
 }
 
+/// Returns `true` if `start_server` has started this process, maybe in the place of another one.
+pub(super) fn is_by_start_server() -> bool {
+    env::var_os(STARTER).is_some()
+}
+
 /// Takes the sockets that are for this process. Must be called before anything else is opened.
 ///
 /// # Errors

@@ -61,7 +61,7 @@ pub(super) fn prepare(args: &ServeArgs, file: Option<&File>) -> anyhow::Result<P
     }
     ensure!(inherited.is_empty() || !args.listen.is_said, LISTEN);
     let identity = Identity::find(&args.process)?;
-    let secured = secure(args, file, identity.as_ref())?;
+    let secured = secure(args, file, identity.as_ref(), &upgrades)?;
     let builder = tell(args, Server::builder());
     #[cfg(feature = "otlp")]
     let traces = Traces::new(&args.otlp)?;
@@ -97,10 +97,11 @@ fn secure(
     args: &ServeArgs,
     file: Option<&File>,
     identity: Option<&Identity>,
+    upgrades: &Upgrades,
 ) -> anyhow::Result<Secured> {
     let storage = acme::storage(&args.tls.acme)?;
     let acme = storage.as_ref();
-    let acme = acme.map(|storage| acme::open(&args.tls.acme, storage));
+    let acme = acme.map(|storage| acme::open(&args.tls.acme, storage, upgrades));
     let acme = acme.transpose()?;
     let obtained = acme.as_ref().map(|acme| acme.certificates() as _);
     let tls = args.tls.tls(obtained)?;
