@@ -9,6 +9,8 @@ mod pebble;
 mod ports;
 #[allow(dead_code, reason = "these tests use a part of it")]
 mod program;
+#[path = "acme/storage.rs"]
+mod storage;
 #[path = "acme/upgrades.rs"]
 mod upgrades;
 #[allow(dead_code, reason = "these tests use a part of it")]

@@ -2,8 +2,11 @@
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+
+use rustix::fs::OFlags;
+use rustix::io::Errno;
 
 use super::StoreError;
 
@@ -29,7 +32,7 @@ pub(super) fn create_directory(path: &Path) -> Result<(), StoreError> {
 
 /// Reads a file. Returns `None` if there is none.
 pub(super) fn read(path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
-    let file = match File::open(path) {
+    let file = match open_plainly(OpenOptions::new().read(true), path) {
         Ok(file) => file,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(at(path)(error)),
@@ -83,13 +86,34 @@ pub(super) fn rename(from: &Path, to: &Path) -> Result<Option<PathBuf>, StoreErr
 
 /// Opens the file of a lock, whatever its content is.
 pub(super) fn open_lock(path: &Path) -> Result<File, StoreError> {
-    OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(FILE_MODE)
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(false);
+    open_plainly(options.mode(FILE_MODE), path).map_err(at(path))
+}
+
+/// Opens a file that is nothing else. The process may have more rights than the owner of the
+/// directory, who could have put something there that leads elsewhere, or never opens.
+fn open_plainly(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    const LINK: &str = "it is a link, and none is followed here: remove it";
+    const OTHER: &str = "it is no regular file: remove it";
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let opened = options
+        .custom_flags(flags.bits().cast_signed())
         .open(path)
-        .map_err(at(path))
+        .map_err(|error| match Errno::from_io_error(&error) {
+            Some(Errno::LOOP) => io::Error::new(ErrorKind::InvalidInput, LINK),
+            // A FIFO without a reader, or a socket.
+            Some(Errno::NXIO) => io::Error::new(ErrorKind::InvalidInput, OTHER),
+            _ => error,
+        })?;
+    let found = opened.metadata()?;
+    if !found.is_file() {
+        return Err(io::Error::new(ErrorKind::InvalidInput, OTHER));
+    }
+    if found.nlink() > 1 {
+        return Err(io::Error::new(ErrorKind::InvalidInput, LINK));
+    }
+    Ok(opened)
 }
 
 /// Replaces the content of a file that is open.

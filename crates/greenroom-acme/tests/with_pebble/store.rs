@@ -172,6 +172,41 @@ async fn who_may_wait_gets_the_directory_when_it_is_free() {
 }
 
 #[tokio::test]
+async fn what_is_no_file_is_refused_and_nobody_waits_for_it() {
+    use std::os::unix::fs::symlink;
+
+    let (ca, storage) = (Ca::start(), tempfile::tempdir().expect("a directory"));
+    let (lock, other) = (storage.path().join("lock"), storage.path().join("other"));
+    fs::write(&other, "whole").expect("it can be written");
+    let refused = |said: &str| {
+        let error = builder(&ca, storage.path()).build();
+        let error = error.expect_err("it is refused").to_string();
+        assert!(error.starts_with(&lock.display().to_string()), "{error}");
+        assert!(error.contains(said), "{error}");
+        fs::remove_file(&lock).expect("it is there");
+    };
+    symlink(&other, &lock).expect("a link");
+    refused("it is a link");
+    fs::hard_link(&other, &lock).expect("a link");
+    refused("it is a link");
+    mkfifo(&lock);
+    refused("it is no regular file");
+    assert_eq!(fs::read(&other).expect("it is there"), b"whole");
+    // A certificate is ordered anew then.
+    obtain(&ca, storage.path()).await;
+    let file = certificate_file(storage.path(), "example.org");
+    fs::remove_file(&file).expect("it was saved");
+    mkfifo(&file);
+    obtain(&ca, storage.path()).await;
+    assert!(file.is_file());
+}
+
+fn mkfifo(path: &Path) {
+    let status = std::process::Command::new("mkfifo").arg(path).status();
+    assert!(status.expect("mkfifo of coreutils").success());
+}
+
+#[tokio::test]
 async fn a_damaged_certificate_is_told_of_and_ordered_anew() {
     let (ca, storage) = (Ca::start(), tempfile::tempdir().expect("a directory"));
     obtain(&ca, storage.path()).await;

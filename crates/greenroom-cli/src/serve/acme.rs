@@ -11,7 +11,6 @@ use greenroom_acme::{Acme, AcmeHandle, BuildError, GroupStatus, State, Status};
 use greenroom_sites::{File, is_public_name};
 use tokio::sync::watch;
 
-use super::identity::Identity;
 use super::inherited;
 use crate::args::AcmeArgs;
 
@@ -89,14 +88,6 @@ fn shown_group(group: &GroupStatus) -> CertificateStatus {
     }
 }
 
-/// Gives the directory to the user to serve as, who obtains the certificates.
-pub(super) fn give(identity: &Identity, storage: &Path) -> anyhow::Result<()> {
-    own(identity, storage).with_context(|| {
-        let storage = storage.display();
-        format!("{storage} cannot be given to the user and group to serve as")
-    })
-}
-
 /// The names that certificates are obtained for: those of --domain together, and each host of the
 /// sites by itself, so that one that is refused holds up no other.
 pub(super) struct Names {
@@ -169,15 +160,4 @@ fn default_storage() -> anyhow::Result<PathBuf> {
     let data = of("XDG_DATA_HOME").or_else(|| Some(of("HOME")?.join(".local/share")));
     let data = data.context("nobody says where certificates are kept: use --acme-storage DIR")?;
     Ok(data.join("greenroom/certificates"))
-}
-
-/// Gives a directory and all that is in it to the user to serve as.
-fn own(identity: &Identity, path: &Path) -> anyhow::Result<()> {
-    identity.own(&fs::File::open(path)?)?;
-    if path.is_dir() {
-        for entry in fs::read_dir(path)? {
-            own(identity, &entry?.path())?;
-        }
-    }
-    Ok(())
 }

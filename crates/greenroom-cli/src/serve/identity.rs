@@ -1,9 +1,9 @@
 //! The user and the group that the process serves as.
 
 use std::ffi::CString;
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io;
-use std::os::unix::fs::{fchown, lchown};
+use std::os::unix::fs::{MetadataExt, fchown, lchown};
 
 use anyhow::{Context, bail, ensure};
 use greenroom::Address;
@@ -55,6 +55,11 @@ impl Identity {
     /// Gives a file to user and group.
     pub(crate) fn own(&self, file: &File) -> io::Result<()> {
         fchown(file, self.uid(), Some(self.group.as_raw()))
+    }
+
+    /// Returns `true` for a file that is the user's and the group's.
+    pub(super) fn has(&self, file: &Metadata) -> bool {
+        self.uid().is_none_or(|uid| uid == file.uid()) && self.group.as_raw() == file.gid()
     }
 
     /// Gives a socket's file to user and group, so that they may connect as its mode allows.

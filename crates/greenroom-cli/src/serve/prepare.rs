@@ -13,6 +13,7 @@ use super::confine::confine;
 use super::identity::Identity;
 use super::inherited::{self, Inherited};
 use super::pid_file::PidFile;
+use super::storage;
 use crate::args::ServeArgs;
 use crate::logging::LogFiles;
 #[cfg(feature = "otlp")]
@@ -100,6 +101,9 @@ fn secure(
     upgrades: &Upgrades,
 ) -> anyhow::Result<Secured> {
     let storage = acme::storage(&args.tls.acme)?;
+    if let (Some(_), Some(storage)) = (identity, &storage) {
+        storage::look(storage)?;
+    }
     let acme = storage.as_ref();
     let acme = acme.map(|storage| acme::open(&args.tls.acme, storage, upgrades));
     let acme = acme.transpose()?;
@@ -110,7 +114,7 @@ fn secure(
         names.begin(file)?;
     }
     if let (Some(identity), Some(storage)) = (identity, &storage) {
-        acme::give(identity, storage)?;
+        storage::give(identity, storage)?;
     }
     Ok(Secured { tls, acme, names })
 }
