@@ -14,20 +14,35 @@ use super::StoreError;
 pub const FILE_BYTES_MAX: u64 = 1024 * 1024;
 
 const DIRECTORY_MODE: u32 = 0o700;
+/// The mode of directories above that of the store, which others may have to pass.
+const PARENT_MODE: u32 = 0o755;
 const FILE_MODE: u32 = 0o600;
 
-/// Makes the directory, and those above it, for this user alone; those that exist stay as they
-/// are.
+/// Makes the directory of the store for this user alone, and those above it that are missing as any
+/// other directory; those that exist stay as they are.
+pub(super) fn create_root(path: &Path) -> Result<(), StoreError> {
+    if let Some(parent) = path.parent().filter(|parent| !parent.is_dir())
+        && !parent.as_os_str().is_empty()
+    {
+        create(parent, PARENT_MODE).map_err(at(path))?;
+    }
+    create_directory(path)
+}
+
+/// Makes a directory, and those above it, for this user alone; those that exist stay as they are.
 pub(super) fn create_directory(path: &Path) -> Result<(), StoreError> {
     if path.is_dir() {
         return Ok(());
     }
+    create(path, DIRECTORY_MODE).map_err(at(path))
+}
+
+fn create(path: &Path, mode: u32) -> io::Result<()> {
     DirBuilder::new()
         .recursive(true)
-        .mode(DIRECTORY_MODE)
+        .mode(mode)
         .create(path)
         .and_then(|()| sync_parent(path))
-        .map_err(at(path))
 }
 
 /// Reads a file. Returns `None` if there is none.

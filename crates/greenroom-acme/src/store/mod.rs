@@ -38,7 +38,7 @@ impl Store {
         directory_url: &str,
         locking: Locking,
     ) -> Result<Self, StoreError> {
-        file::create_directory(root)?;
+        file::create_root(root)?;
         let lock = Lock::open(root, locking)?;
         let directory = root.join(folder(directory_url));
         file::create_directory(&directory)?;

@@ -69,15 +69,17 @@ async fn nobody_else_can_read_the_keys() {
     let (ca, parent) = (Ca::start(), tempfile::tempdir().expect("a directory"));
     let storage = parent.path().join("not/there/yet");
     obtain(&ca, &storage).await;
+    let mode = |path: &Path| {
+        let found = fs::metadata(path).expect("it is there");
+        found.permissions().mode()
+    };
+    // Another user, who is to have the directory one day, can pass those above it.
+    for above in ["not", "not/there"] {
+        assert_eq!(mode(&parent.path().join(above)) & 0o055, 0o055, "{above}");
+    }
     let mut files = 0;
     let mut directories = vec![storage];
     while let Some(directory) = directories.pop() {
-        let mode = |path: &Path| {
-            fs::metadata(path)
-                .expect("it is there")
-                .permissions()
-                .mode()
-        };
         assert_eq!(mode(&directory) & 0o777, 0o700, "{}", directory.display());
         for entry in fs::read_dir(&directory).expect("a directory") {
             let path = entry.expect("an entry").path();

@@ -2,6 +2,7 @@
 //! are done.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
+use std::path::PathBuf;
 
 use anyhow::{Context, ensure};
 use greenroom::{Address, AdminToken, InheritedSocket, Server, ServerBuilder, Tls, Upgrades};
@@ -43,6 +44,8 @@ pub(super) struct Secured {
     pub(super) acme: Option<Acme>,
     /// There if the hosts of sites get some.
     pub(super) names: Option<Names>,
+    /// The directory of certificates that are to be obtained.
+    storage: Option<PathBuf>,
 }
 
 /// Reads the certificates, binds sockets, opens log files and creates the PID file, and then
@@ -88,6 +91,11 @@ pub(super) fn prepare(args: &ServeArgs, file: Option<&File>) -> anyhow::Result<P
     };
     if let Some(identity) = identity {
         identity.assume()?;
+        prepared
+            .secured
+            .storage
+            .as_deref()
+            .map_or(Ok(()), storage::check)?;
     }
     confine(&args.process, prepared.secured.tls.is_some())?;
     Ok(prepared)
@@ -116,7 +124,12 @@ fn secure(
     if let (Some(identity), Some(storage)) = (identity, &storage) {
         storage::give(identity, storage)?;
     }
-    Ok(Secured { tls, acme, names })
+    Ok(Secured {
+        tls,
+        acme,
+        names,
+        storage,
+    })
 }
 
 fn bind(

@@ -4,10 +4,10 @@ use std::ffi::CStr;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use rustix::fs::{Dir, Mode, OFlags, open, openat};
+use rustix::fs::{Access, Dir, Mode, OFlags, access, open, openat};
 use rustix::io::Errno;
 
 use super::identity::Identity;
@@ -102,4 +102,36 @@ fn give_file(identity: &Identity, file: &File) -> io::Result<()> {
         return Ok(());
     }
     identity.own(file)
+}
+
+/// Fails unless the user of this process can write into the directory.
+pub(super) fn check(storage: &Path) -> anyhow::Result<()> {
+    let all = Access::READ_OK | Access::WRITE_OK | Access::EXEC_OK;
+    let Err(errno) = access(storage, all) else {
+        return Ok(());
+    };
+    let (place, advice) = match closed(storage) {
+        Some(above) => (
+            above,
+            "that user may not pass this directory: let it (chmod o+x, or another owner)",
+        ),
+        None => (
+            storage.to_owned(),
+            "that user must be its owner, or have rights to write there",
+        ),
+    };
+    let (storage, place) = (storage.display(), place.display());
+    Err(io::Error::from(errno)).context(format!(
+        "--acme-storage {storage}: the user to serve as cannot keep certificates there; {place}: \
+         {advice}, or name another place"
+    ))
+}
+
+/// Returns the uppermost directory above `storage` that cannot be passed.
+fn closed(storage: &Path) -> Option<PathBuf> {
+    let whole = std::path::absolute(storage).ok()?;
+    let mut above: Vec<&Path> = whole.ancestors().skip(1).collect();
+    above.reverse();
+    let is_closed = |directory: &&Path| access(*directory, Access::EXEC_OK).is_err();
+    above.into_iter().find(is_closed).map(Path::to_owned)
 }

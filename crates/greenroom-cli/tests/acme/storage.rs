@@ -8,7 +8,9 @@ use std::process::{Command, Output};
 use rustix::process::geteuid;
 use tempfile::TempDir;
 
+use crate::pebble::Authority;
 use crate::program::{Running, command};
+use crate::versions::Versions;
 
 const NOBODY: u32 = 65_534;
 const AS_NOBODY: [&str; 2] = ["--user=nobody", "--group=65534"];
@@ -57,6 +59,57 @@ fn of_nobody(directory: &TempDir) -> PathBuf {
     fs::create_dir(&storage).unwrap();
     chown(&storage, Some(NOBODY), Some(NOBODY)).unwrap();
     storage
+}
+
+#[test]
+fn a_directory_far_below_is_made_so_that_its_user_gets_there() {
+    if is_skipped() {
+        return;
+    }
+    let authority = Authority::start();
+    authority.write_issued_root();
+    let directory = open_directory();
+    // The program must be one that another user can start.
+    let program = directory.path().join("greenroom");
+    fs::copy(env!("CARGO_BIN_EXE_greenroom"), &program).unwrap();
+    let storage = directory.path().join("a/b");
+    let mut called = Command::new(&program);
+    // What its next version reads must be the user's to read.
+    set_permissions(authority.path(""), Permissions::from_mode(0o755)).unwrap();
+    let flags = authority.flags_for(&storage);
+    called.arg("serve").args(flags).args(AS_NOBODY).env_clear();
+    let mut versions = Versions::of(Running::start(called.current_dir("/")));
+    versions.first.wait_for_log("a certificate is obtained");
+    let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o777;
+    assert_eq!(mode(&storage), 0o700);
+    assert_eq!(mode(&directory.path().join("a")), 0o755);
+    assert_eq!(
+        (owner(&storage), owner(&storage.join("lock"))),
+        (NOBODY, NOBODY)
+    );
+    assert_eq!(owner(&directory.path().join("a")), 0);
+    // The next version, which never was root, has it as well.
+    let before = versions.pid;
+    versions.upgrade();
+    versions.gone(before);
+    assert_eq!(authority.hello(), "Hello, world!\n");
+}
+
+#[test]
+fn a_directory_that_its_user_cannot_reach_is_told_at_once() {
+    if is_skipped() {
+        return;
+    }
+    let directory = open_directory();
+    let closed = directory.path().join("closed");
+    fs::create_dir(&closed).unwrap();
+    set_permissions(&closed, Permissions::from_mode(0o700)).unwrap();
+    let message = refused(&closed.join("storage"));
+    let storage = format!("--acme-storage {}/storage", closed.display());
+    let place = format!("{}: that user may not pass", closed.display());
+    for said in [&*storage, &*place, "Permission denied"] {
+        assert!(message.contains(said), "{said}: {message}");
+    }
 }
 
 #[test]
