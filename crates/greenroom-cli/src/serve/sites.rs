@@ -10,7 +10,7 @@ use tokio::task::JoinHandle;
 use super::acme::Names;
 use super::actions;
 use super::announce;
-use super::ending::Ended;
+use super::ending::{Ended, whole};
 use super::gateways::interrupted;
 use super::watch::Watch;
 use crate::args::{Flags, ServeArgs};
@@ -75,7 +75,7 @@ struct Replacing {
 
 impl Replacing {
     /// Takes over the file at each SIGHUP, and when it has changed.
-    async fn run(mut self, mut hangups: Signal, watch: Option<Watch>) {
+    async fn run(mut self, mut hangups: Signal, mut watch: Option<Watch>) {
         loop {
             let changed = async {
                 match &watch {
@@ -95,6 +95,13 @@ impl Replacing {
                     tracing::info!("a file has changed: reloading");
                     self.reload(false).await;
                 }
+            }
+            // The file may name others now, and links may lead elsewhere.
+            let renewed = watch
+                .as_mut()
+                .map(|watch| watch.renew(&self.file.watched()));
+            if let Some(Err(error)) = renewed {
+                tracing::warn!("{}; its changes are not seen", whole(&error));
             }
         }
     }

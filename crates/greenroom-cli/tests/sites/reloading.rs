@@ -6,7 +6,7 @@ use std::io::{Read, Write};
 use rustix::process::Signal;
 
 use crate::program::output;
-use crate::site::{Directory, Response, Site, begin};
+use crate::site::{Directory, Response, Site, begin, serve};
 
 const PID: &str = r#"sub { [200, [], ["$$"]] }"#;
 
@@ -153,4 +153,95 @@ fn reload_and_watch_take_over_too() {
     fs::write(&pid, "0\n").expect("it can be written");
     let refused = output(&["reload", "--pid", &pid]);
     assert_eq!(refused.status.code(), Some(2));
+}
+
+/// A site whose members have their passwords in this file.
+fn of_members(file: &str) -> String {
+    let site = "[[site]]\n[[site.route]]\npath = \"/\"\nrespond = \"for members\"\n";
+    format!("{site}basic_auth = {{ file = \"{file}\", realm = \"members\" }}\n")
+}
+
+/// Returns a line of a file of passwords.
+fn member(password: &str) -> String {
+    let hash = bcrypt::hash(password, 4).expect("a hash");
+    format!("alice:{hash}\n")
+}
+
+/// Returns the status that alice gets with this password.
+fn status(site: &Site, password: &str) -> u16 {
+    use base64::Engine;
+
+    let credentials = format!("alice:{password}");
+    let encoded = base64::prelude::BASE64_STANDARD.encode(credentials);
+    let lines = format!("Host: localhost\r\nAuthorization: Basic {encoded}\r\n");
+    site.ask("GET", "/", &lines).status
+}
+
+#[test]
+fn watch_sees_the_passwords_that_a_new_file_names() {
+    let site = Site::serve(Directory::new(&responding("one")), &["--watch"]);
+    site.directory.write("elsewhere/passwords", member("first"));
+    let file = of_members("elsewhere/passwords");
+    site.directory.write("greenroom.toml", file);
+    site.server.wait_for_log("in force");
+    assert_eq!(
+        (status(&site, "first"), status(&site, "second")),
+        (200, 401)
+    );
+    site.directory
+        .write("elsewhere/passwords", member("second"));
+    site.server.wait_for_log("a file has changed");
+    site.server.wait_for_log("in force");
+    assert_eq!(
+        (status(&site, "first"), status(&site, "second")),
+        (401, 200)
+    );
+    // What is named no more is watched no more, and the rest goes on.
+    site.directory.write("greenroom.toml", responding("two"));
+    site.server.wait_for_log("in force");
+    fs::remove_dir_all(site.directory.path("elsewhere")).expect("it is there");
+    site.directory.write("greenroom.toml", responding("three"));
+    site.server.wait_for_log("in force");
+    assert_eq!(site.get("/").text(), "three");
+}
+
+#[test]
+fn watch_sees_that_a_link_on_the_way_leads_elsewhere() {
+    use std::os::unix::fs::symlink;
+
+    // As Kubernetes keeps a ConfigMap.
+    let directory = Directory::new("");
+    let (file, link) = (directory.path("greenroom.toml"), directory.path("..data"));
+    let exchange = |version: &str, sites: &str| {
+        let new = directory.path("..new");
+        directory.write(&format!("{version}/greenroom.toml"), sites);
+        symlink(version, &new).expect("a link");
+        fs::rename(new, &link).expect("it can be moved");
+    };
+    fs::remove_file(&file).expect("it is there");
+    symlink("..data/greenroom.toml", &file).expect("a link");
+    exchange("..1", &responding("1"));
+    let server = serve(&directory.file(), &["--watch"]);
+    let text = || {
+        let mut connection = begin(&server.address, "GET", "/", "Host: localhost\r\n");
+        let mut bytes = Vec::new();
+        connection.read_to_end(&mut bytes).expect("it ends");
+        Response::parse(&bytes).text()
+    };
+    assert_eq!(text(), "1");
+    // One with a fault keeps nobody from seeing the next one.
+    for version in ["..2", "..3", "..wrong", "..4"] {
+        if version == "..wrong" {
+            exchange(version, "[[sites]]");
+            server.wait_for_log("stay as they were");
+            continue;
+        }
+        exchange(version, &responding(version));
+        server.wait_for_log("in force");
+        assert_eq!(text(), version);
+    }
+    // A file that changes where the links lead is seen, too.
+    directory.write("..4/greenroom.toml", responding("5"));
+    server.wait_for_log("in force");
+    assert_eq!(text(), "5");
 }
