@@ -1,8 +1,9 @@
 //! The keys of `[server]` and `[server.limits]` in a file of sites: the flags of `greenroom serve`,
 //! with underscores.
 
-use std::ffi::OsString;
-use std::path::Path;
+use std::any::TypeId;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
@@ -15,19 +16,6 @@ use super::{Args, demo, psgi, settings, sites};
 
 /// Flags that are no keys: they are of the command line, or of one application.
 const NO_KEYS: &[&str] = &["help", "host", "port"];
-
-/// Keys whose values are paths, relative to the file.
-const PATHS: &[&str] = &[
-    "access_log",
-    "acme_root",
-    "acme_storage",
-    "admin_token_file",
-    "cert",
-    "client_ca",
-    "error_log",
-    "key",
-    "pid",
-];
 
 /// Flags, each with those that take its place.
 const REPLACED: &[(&str, &[&str])] = &[
@@ -88,10 +76,9 @@ impl Flags {
         }
         let values = setting.values.iter().map(|value| {
             let mut word = OsString::from(format!("--{long}="));
-            if PATHS.contains(&&*setting.name) {
-                word.push(directory.join(value));
-            } else {
-                word.push(value);
+            match self.of(setting).filter(|flag| is_path(flag)) {
+                Some(flag) => word.push(beside(directory, value, flag.get_value_delimiter())),
+                None => word.push(value),
             }
             word
         });
@@ -209,6 +196,24 @@ fn is_switch(flag: &Arg) -> bool {
     matches!(flag.get_action(), ArgAction::SetTrue)
 }
 
+fn is_path(flag: &Arg) -> bool {
+    flag.get_value_parser().type_id() == TypeId::of::<PathBuf>()
+}
+
+/// Returns a path that is relative to the file as one of the process, or several with this sign
+/// between them. An empty one stays empty: it is no name of the directory.
+fn beside(directory: &Path, value: &str, delimiter: Option<char>) -> OsString {
+    let one = |path: &str| match path {
+        "" => OsString::new(),
+        path => directory.join(path).into_os_string(),
+    };
+    let Some(delimiter) = delimiter else {
+        return one(value);
+    };
+    let parts: Vec<OsString> = value.split(delimiter).map(one).collect();
+    parts.join(OsStr::new(delimiter.encode_utf8(&mut [0; 4])))
+}
+
 /// Returns what is wrong with a value, without the name of the flag.
 fn fault(error: &clap::Error) -> String {
     if error.kind() == ErrorKind::ValueValidation
@@ -220,6 +225,9 @@ fn fault(error: &clap::Error) -> String {
         error.get(ContextKind::InvalidValue),
         error.get(ContextKind::ValidValue),
     ) {
+        if value.is_empty() && allowed.is_empty() {
+            return "the value is empty; leave the key out".to_owned();
+        }
         return format!("`{value}` is not allowed; allowed: {}", allowed.join(", "));
     }
     let text = error.to_string();

@@ -105,6 +105,40 @@ fn flags_win_over_the_file_and_paths_are_the_file_s() {
 }
 
 #[test]
+fn all_paths_of_the_server_are_relative_to_the_file() {
+    let directory = Directory::new(
+        "[server]\ncert = \"a.pem,b.pem\"\nkey = [\"a.key\", \"b.key\"]\n\
+         client_ca = \"/whole/ca.pem\"\npid = \"run/pid\"\n\
+         otlp_ca_file = \"otlp/ca.pem\"\notlp_client_certificate = \"otlp.pem\"\n\
+         otlp_client_key = \"otlp.key\"\n\
+         [[site]]\n[[site.route]]\npath = \"/\"\nrespond = \"fine\"\n",
+    );
+    let listed = output(&["config", &directory.file()]);
+    let (listed, said) = text(&listed);
+    let here = |name: &str| format!("{:?}", directory.path(name).display().to_string());
+    let both = |names: [&str; 2]| format!("[{}]", names.map(here).join(", "));
+    for (key, value) in [
+        ("cert", both(["a.pem", "b.pem"])),
+        ("key", both(["a.key", "b.key"])),
+        ("client_ca", "\"/whole/ca.pem\"".to_owned()),
+        ("pid", here("run/pid")),
+        ("otlp_ca_file", here("otlp/ca.pem")),
+        ("otlp_client_certificate", here("otlp.pem")),
+        ("otlp_client_key", here("otlp.key")),
+    ] {
+        let line = format!("server.{key} = {value} ");
+        assert!(listed.contains(&line), "{line}\n{listed}{said}");
+    }
+    for key in ["otlp_ca_file", "access_log"] {
+        directory.write("greenroom.toml", format!("[server]\n{key} = \"\"\n"));
+        let checked = output(&["check", &directory.file()]);
+        assert_eq!(checked.status.code(), Some(2));
+        let (_, said) = text(&checked);
+        assert!(said.contains("the value is empty"), "{key}: {said}");
+    }
+}
+
+#[test]
 fn the_schema_has_all_keys_and_the_examples_keep_it() {
     let printed = output(&["schema"]);
     let schema: serde_json::Value = serde_json::from_slice(&printed.stdout).expect("JSON");
