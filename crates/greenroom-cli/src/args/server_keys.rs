@@ -163,7 +163,8 @@ impl ServerKeys for Flags {
     }
 }
 
-/// Adds the settings of the file, behind `words`, that neither they nor the environment set.
+/// Adds the settings of the file that neither `words` nor the environment set, behind `serve`: who
+/// wrote `--` has no more flags behind it.
 pub(crate) fn with_file(
     mut words: Vec<OsString>,
     matches: &ArgMatches,
@@ -178,6 +179,7 @@ pub(crate) fn with_file(
             Some(ValueSource::CommandLine | ValueSource::EnvVariable)
         )
     };
+    let mut of_file = Vec::new();
     for setting in file.server() {
         let Some(flag) = flags.of(setting) else {
             continue;
@@ -186,9 +188,12 @@ pub(crate) fn with_file(
         let by = REPLACED.iter().find(|(replaced, _)| *replaced == id);
         let mut by = by.into_iter().flat_map(|(_, by)| *by);
         if !is_said(id) && !by.any(|flag| is_said(flag)) {
-            words.extend(flags.words(setting, directory).unwrap_or_default());
+            of_file.extend(flags.words(setting, directory).unwrap_or_default());
         }
     }
+    let serve = words.iter().position(|word| word == "serve");
+    let behind = serve.map_or(words.len(), |serve| serve + 1);
+    words.splice(behind..behind, of_file);
     words
 }
 

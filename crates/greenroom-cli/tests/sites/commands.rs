@@ -1,9 +1,10 @@
 //! `greenroom check`, `config` and `schema`, and what the file sets of the server.
 
 use std::fs;
+use std::io::Read;
 
-use crate::program::{command, output};
-use crate::site::{Directory, Site};
+use crate::program::{Running, command, output};
+use crate::site::{Directory, Response, Site, begin};
 use crate::text;
 
 const SERVED: &str = r#"
@@ -102,6 +103,18 @@ fn flags_win_over_the_file_and_paths_are_the_file_s() {
     assert_eq!(site.get("/").text(), "fine");
     let log = site.directory.path("access.log");
     assert!(fs::metadata(log).is_ok(), "the log is beside the file");
+}
+
+#[test]
+fn the_file_may_stand_behind_two_dashes() {
+    let directory = Directory::new(SERVED);
+    let file = directory.file();
+    let server = Running::start(&mut command(&["serve", "--loops", "1", "--", &file]));
+    let mut connection = begin(&server.address, "GET", "/", "Host: localhost\r\n");
+    let mut bytes = Vec::new();
+    connection.read_to_end(&mut bytes).expect("it ends");
+    assert_eq!(Response::parse(&bytes).text(), "fine");
+    assert!(directory.path("access.log").exists());
 }
 
 #[test]
