@@ -2,15 +2,16 @@
 
 use std::ffi::OsString;
 use std::fmt::Write as _;
+use std::fs;
 use std::io::{self, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
 
 use greenroom_sites::{Entry, File};
-use rustix::process::{Signal, kill_process};
+use rustix::process::{Pid, Signal, kill_process};
 
 use crate::args::{CheckArgs, Command, ConfigArgs, Flags, ReloadArgs, WithFile};
-use crate::{exit, pid, serve};
+use crate::{exit, pid, serve, upgrade};
 
 /// Serves the sites of a file, by the words of the command line.
 pub(crate) fn serve(path: &Path) -> ExitCode {
@@ -86,15 +87,34 @@ fn print(text: &str) -> ExitCode {
 }
 
 pub(crate) fn reload(args: &ReloadArgs) -> ExitCode {
-    let pid = match pid::read(&args.pid) {
-        Ok(pid) => pid,
-        Err(message) => return exit::with_message(exit::NOT_STARTED, message),
-    };
-    match kill_process(pid, Signal::HUP) {
+    match ask_to_reload(args) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(errno) => {
-            let message = format!("{}: process {pid}: {errno}", args.pid.display());
-            exit::with_message(exit::NOT_STARTED, message)
-        }
+        Err(message) => exit::with_message(exit::NOT_STARTED, message),
     }
+}
+
+fn ask_to_reload(args: &ReloadArgs) -> Result<(), String> {
+    let (pid, path) = (pid::read(&args.pid)?, args.pid.display());
+    upgrade::check(pid, "reloads nothing at SIGHUP")
+        .map_err(|message| format!("{path}: {message}"))?;
+    if !survives_hangup(pid) {
+        return Err(format!(
+            "{path}: process {pid} has no use for SIGHUP, which would end it"
+        ));
+    }
+    kill_process(pid, Signal::HUP).map_err(|errno| format!("{path}: process {pid}: {errno}"))
+}
+
+/// Returns `false` for a process that neither catches SIGHUP nor ignores it.
+fn survives_hangup(pid: Pid) -> bool {
+    // Where others' processes are hidden nothing is known.
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let sets = status.lines().filter_map(|line| {
+        let (name, set) = line.split_once(':')?;
+        let is_meant = matches!(name, "SigCgt" | "SigIgn");
+        is_meant.then(|| u64::from_str_radix(set.trim(), 16).ok())?
+    });
+    let sets: Vec<u64> = sets.collect();
+    let bit = 1 << (Signal::HUP.as_raw() - 1);
+    sets.is_empty() || sets.iter().any(|set| set & bit != 0)
 }

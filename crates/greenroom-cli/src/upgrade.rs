@@ -41,7 +41,7 @@ fn ask(args: &UpgradeArgs) -> Result<(Pid, Option<UpgradeOutcome>), String> {
         }
         (None, None) => return Err("name a PID or a --pid-file".to_owned()),
     };
-    check(server)?;
+    check(server, "begins no upgrades at SIGUSR2")?;
     let inbox = Inbox::open(server)?;
     kill_process(server, Signal::USR2)
         .map_err(|errno| format!("process {server}: {}", io::Error::from(errno)))?;
@@ -49,8 +49,8 @@ fn ask(args: &UpgradeArgs) -> Result<(Pid, Option<UpgradeOutcome>), String> {
     Ok((server, outcome.map_err(|error| error.to_string())?))
 }
 
-/// Fails for a process that is no server, which SIGUSR2 would end.
-fn check(server: Pid) -> Result<(), String> {
+/// Fails for a process that is no server, which the signal in `what` would end.
+pub(crate) fn check(server: Pid, what: &str) -> Result<(), String> {
     if test_kill_process(server) == Err(Errno::SRCH) {
         return Err(format!("there is no process {server}"));
     }
@@ -61,7 +61,7 @@ fn check(server: Pid) -> Result<(), String> {
     };
     connect().map_err(|_: io::Error| {
         format!(
-            "process {server} begins no upgrades at SIGUSR2, which would end it: it is no \
+            "process {server} {what}, which would end it: it is no \
              `greenroom serve` and no program with `upgrade_on_signal`, or has not begun to serve, \
              or is in another container"
         )

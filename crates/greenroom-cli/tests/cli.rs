@@ -17,7 +17,6 @@ mod sockets;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
-use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
 
 use program::{Running, command, output, read_to_end};
@@ -137,15 +136,37 @@ fn either_signal_ends_an_idle_server_with_status_0() {
 }
 
 #[test]
-fn hangup_ends_the_demo_application_as_it_ends_other_programs() {
-    // Under `nohup` the program inherits that the signal is ignored, which is right, and no case
-    // for this.
-    let serve = command(&["serve", "--listen", "127.0.0.1:0"]);
+fn hangup_ends_no_server_even_if_there_is_nothing_to_reload() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("pid");
+    let path = file.to_str().unwrap();
+    // Under `nohup` the program inherits that the signal is ignored.
+    let serve = command(&["serve", "--listen", "127.0.0.1:0", "--pid", path]);
     let mut program = Command::new("/usr/bin/env");
     program.arg("--default-signal=HUP").arg(serve.get_program());
-    let mut server = Running::start(program.args(serve.get_args()).env_clear());
-    server.signal(Signal::HUP);
-    assert_eq!(server.wait().signal(), Some(Signal::HUP.as_raw()));
+    let server = Running::start(program.args(serve.get_args()).env_clear());
+    let reloaded = output(&["reload", "--pid", path]);
+    assert_eq!(reloaded.status.code(), Some(0), "{reloaded:?}");
+    server.wait_for_log("there is nothing to reload");
+    assert!(server.get("/hello").ends_with("Hello, world!\n"));
+}
+
+#[test]
+fn reload_signals_nobody_who_is_no_server() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let mut sleeping = Command::new("/usr/bin/env");
+    sleeping.args(["--default-signal=HUP", "sleep", "600"]);
+    let mut sleeping = sleeping.spawn().unwrap();
+    std::fs::write(&file, sleeping.id().to_string()).unwrap();
+    let path = file.path().to_str().unwrap();
+    let refused = output(&["reload", "--pid", path]);
+    let message = String::from_utf8_lossy(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(2), "{message}");
+    assert!(message.contains("reloads nothing at SIGHUP"), "{message}");
+    assert!(message.contains(path), "{message}");
+    assert!(sleeping.try_wait().unwrap().is_none());
+    sleeping.kill().unwrap();
+    sleeping.wait().unwrap();
 }
 
 #[test]

@@ -96,10 +96,11 @@ async fn serve(
     args.stage.build()?;
     // Before the log names the addresses: a reader may send a signal at once.
     let mut ending = shutdown_on_signals(server.handle()).context("cannot catch signals")?;
+    // Before `greenroom upgrade` and `greenroom reload` find this process.
+    let reloading = certificates::reload_on_hangup(secured.tls, args.is_demo())?;
     let upgrades = Upgrades::of_process()?;
     let on_duty = upgrades.on_duty();
     let upgrading = upgrade_on_signal(upgrades).context("cannot catch SIGUSR2")?;
-    let reloading = certificates::reload_on_hangup(secured.tls)?;
     if let Some(actions) = server.admin_actions() {
         actions::add(&actions, args, levels);
     }
