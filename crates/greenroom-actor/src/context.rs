@@ -109,8 +109,8 @@ impl<A: Actor> Context<A> {
         self.myself().stop();
     }
 
-    /// Fails this actor when the message at hand is handled; an asynchronous handler that then waits
-    /// is dropped where it waits, and its message is a dead letter.
+    /// Fails this actor when the message at hand is handled; an asynchronous handler that then
+    /// waits is dropped where it waits, and its message is a dead letter.
     pub fn fail(&self, error: impl Into<BoxError>) {
         let cause = Cause::from_error(error.into());
         let me = &self.myself().0;

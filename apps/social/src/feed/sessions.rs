@@ -172,9 +172,9 @@ pub(super) fn hear(
     Ok(subscription)
 }
 
-/// Looks up all credentials that are connected here at intervals of `every`, on the calling runtime,
-/// until the connections or the storage are dropped: a message is lost too if the process that was
-/// to send it dies, or if the storage was away when it would have been made up for.
+/// Looks up all credentials that are connected here at intervals of `every`, on the calling
+/// runtime, until the connections or the storage are dropped: a message is lost too if the process
+/// that was to send it dies, or if the storage was away when it would have been made up for.
 pub(super) fn look_regularly(
     every: Duration,
     store: &Arc<dyn Store>,

@@ -106,7 +106,8 @@ pub(super) async fn comment(
     }
 }
 
-/// Redirects to the picture's page that has the comment: the first one, or that which begins with it.
+/// Redirects to the picture's page that has the comment: the first one, or that which begins with
+/// it.
 async fn see_comment(app: &App, picture: Id, comment: Id) -> PageResult {
     let first = service::comments(app, picture, None, COMMENTS).await?;
     let is_there = first.comments.iter().any(|it| it.id == comment);

@@ -17,7 +17,7 @@ pub enum Ending {
     Unknown,
 }
 
-/// What is known later of the way in which an actor ended.
+/// The way in which an actor ended, as far as is known later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum How {

@@ -173,8 +173,8 @@ impl<M: Send + 'static, R: Send + 'static> Probe<M, R> {
         }
     }
 
-    /// Waits for the end of an actor, and returns its ending. Of one that had failed before, that is
-    /// [`Ending::Unknown`](crate::Ending::Unknown).
+    /// Waits for the end of an actor, and returns its ending. Of one that had failed before, that
+    /// is [`Ending::Unknown`](crate::Ending::Unknown).
     ///
     /// # Panics
     ///

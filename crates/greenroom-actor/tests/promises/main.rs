@@ -10,6 +10,7 @@ mod deadlines;
 mod dispatchers;
 mod hostile;
 mod limits;
+mod links;
 mod mailboxes;
 mod memory;
 mod messages;

@@ -269,8 +269,8 @@ fn in_flight_default(stream: &StreamPlan) -> u32 {
     }
 }
 
-/// Returns the requests that each connection of a further stream carries at once: as many as those of
-/// the main stream, where it can.
+/// Returns the requests that each connection of a further stream carries at once: as many as those
+/// of the main stream, where it can.
 fn in_flight_further(load: &LoadArgs, stream: &StreamPlan) -> u32 {
     let can_pipeline = match stream.protocol {
         Protocol::Http1 => stream.keep_alive && !stream.is_open_loop(),

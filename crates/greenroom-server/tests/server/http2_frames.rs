@@ -143,7 +143,7 @@ impl Frames {
         rest
     }
 
-    /// How the connection ends, once all that comes was read.
+    /// Returns the end of the connection, once all that comes was read.
     pub(crate) async fn end(mut self) -> std::io::Result<()> {
         self.stream.read_to_end(&mut Vec::new()).await.map(|_| ())
     }

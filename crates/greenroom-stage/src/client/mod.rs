@@ -118,8 +118,8 @@ impl Client {
         CURRENT.get()
     }
 
-    /// Returns the client for which this thread works, or else the address that is connected, if the
-    /// server gives it with the request.
+    /// Returns the client for which this thread works, or else the address that is connected, if
+    /// the server gives it with the request.
     pub(crate) fn connected(extensions: &Extensions) -> Self {
         let current = Self::current();
         if current.is_known() {

@@ -16,7 +16,7 @@ pub const CRITICAL_RESERVE_DIVISOR: usize = 8;
 /// |---|---|---|---|
 /// | `Critical` | any time | before other new work | at 4,608 waiting |
 /// | `Normal` | `queue_wait_max` | as it came | over 450 ms predicted, or at 4,096 waiting |
-/// | `Bulk` | a quarter of it | when no `Normal` work waits | over 112.5 ms predicted, or at 4,096 waiting |
+/// | `Bulk` | a quarter of it | when no `Normal` waits | over 112.5 ms, or at 4,096 waiting |
 ///
 /// Normal work of a route that is likely short (see [`Rule`](crate::placement::Rule)) has its place
 /// before other new work too: it waits for work that is as short, not for work that computes.

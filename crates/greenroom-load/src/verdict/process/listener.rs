@@ -27,8 +27,8 @@ pub(super) fn owners(place: &Place) -> BTreeSet<i32> {
         .collect()
 }
 
-/// Returns true if it keeps the sockets of others (`systemd.socket`), and serves nothing itself: all
-/// processes of a machine may be its children.
+/// Returns true if it keeps the sockets of others (`systemd.socket`), and serves nothing itself:
+/// all processes of a machine may be its children.
 fn is_service_manager(process: &Process) -> bool {
     process.stat().is_ok_and(|stat| stat.comm == "systemd")
 }

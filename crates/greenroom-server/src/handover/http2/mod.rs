@@ -154,7 +154,7 @@ enum Verdict {
 
 /// The end of a connection that did not fail.
 enum Ended {
-    /// What was sent last of responses may be on its way to the client, or wait for it to read.
+    /// The last part of a response may be on its way to the client, or wait for it to read.
     InOrder { sent_at: Tick },
     /// It made room for another.
     Evicted,
