@@ -17,6 +17,7 @@ mod sockets;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
+use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
 
 use program::{Running, command, output, read_to_end};
@@ -136,19 +137,23 @@ fn either_signal_ends_an_idle_server_with_status_0() {
 }
 
 #[test]
-fn hangup_ends_no_server_even_if_there_is_nothing_to_reload() {
+fn hangup_ends_the_demo_application_as_it_ends_other_programs_and_reload_sends_it_none() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("pid");
     let path = file.to_str().unwrap();
-    // Under `nohup` the program inherits that the signal is ignored.
+    // Under `nohup` the program inherits that the signal is ignored, which is right, and no case
+    // for this.
     let serve = command(&["serve", "--listen", "127.0.0.1:0", "--pid", path]);
     let mut program = Command::new("/usr/bin/env");
     program.arg("--default-signal=HUP").arg(serve.get_program());
-    let server = Running::start(program.args(serve.get_args()).env_clear());
-    let reloaded = output(&["reload", "--pid", path]);
-    assert_eq!(reloaded.status.code(), Some(0), "{reloaded:?}");
-    server.wait_for_log("there is nothing to reload");
+    let mut server = Running::start(program.args(serve.get_args()).env_clear());
+    let refused = output(&["reload", "--pid", path]);
+    let message = String::from_utf8_lossy(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(2), "{message}");
+    assert!(message.contains("no use for SIGHUP"), "{message}");
     assert!(server.get("/hello").ends_with("Hello, world!\n"));
+    server.signal(Signal::HUP);
+    assert_eq!(server.wait().signal(), Some(Signal::HUP.as_raw()));
 }
 
 #[test]

@@ -27,7 +27,7 @@ Signals:
   a second one cuts off what is still under way; under start_server, SIGINT alone does
   SIGHUP, with a PSGI application, starts its new code, and lets the old finish what it began;
   with a file of sites it takes over the new file, as a whole or not at all;
-  with TLS it reads the certificates again; it ends no server
+  with TLS it reads the certificates again
   SIGUSR2 starts the program anew, hands the sockets over, and drains once that serves: see
   greenroom upgrade
   SIGUSR1 opens the files of --access-log and --error-log anew, after they were moved away

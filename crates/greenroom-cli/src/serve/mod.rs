@@ -97,7 +97,7 @@ async fn serve(
     // Before the log names the addresses: a reader may send a signal at once.
     let mut ending = shutdown_on_signals(server.handle()).context("cannot catch signals")?;
     // Before `greenroom upgrade` and `greenroom reload` find this process.
-    let reloading = certificates::reload_on_hangup(secured.tls, args.is_demo())?;
+    let reloading = certificates::reload_on_hangup(secured.tls)?;
     let upgrades = Upgrades::of_process()?;
     let on_duty = upgrades.on_duty();
     let upgrading = upgrade_on_signal(upgrades).context("cannot catch SIGUSR2")?;
