@@ -16,7 +16,6 @@ export function followAlbum(feed) {
   const onEvent = ({ body }) => {
     // A picture that is deleted by now is not in its event.
     if (body.picture) add(body.picture);
-    if (body.deleted_album === tiles.dataset.albumTiles) location.reload();
     if (!body.deleted) return;
     takeOut(tiles, body);
     empty.hidden = tiles.children.length > 0;
