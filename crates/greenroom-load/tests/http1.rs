@@ -3,6 +3,7 @@
 mod fixture;
 
 use std::io::{Read, Write};
+use std::os::unix::net::UnixListener;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -11,6 +12,7 @@ use fixture::{Reply, Server, hello, response};
 use greenroom_load::plan::{End, Pace, Phase, Place, Plan, Schedule, StreamPlan, Target};
 use greenroom_load::record::{FailureKind, Tally};
 use greenroom_load::run::{Measurement, RunError, Stop, run};
+use tempfile::TempDir;
 
 fn stream(url: &str) -> StreamPlan {
     StreamPlan::new(url.parse().expect("a URL"))
@@ -432,16 +434,22 @@ fn unix_sockets_are_spoken_to() {
     assert_eq!(tally(stream).responses(), 20);
 }
 
-/// Whoever waits for room in the server's backlog waits for the server, not for the generator.
-#[test]
-fn a_full_backlog_is_not_the_generators_lag() {
+/// Returns a Unix socket, with its directory, whose backlog is full with the second connection, and
+/// a stream to it.
+fn in_front_of_a_short_backlog() -> (TempDir, UnixListener, StreamPlan) {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("socket");
-    let listener = std::os::unix::net::UnixListener::bind(&path).expect("a free path");
+    let listener = UnixListener::bind(&path).expect("a free path");
     rustix::net::listen(&listener, 1).expect("a shorter backlog");
     let mut target: Target = "http://localhost/".parse().expect("a URL");
     target.place = Place::Unix(path);
-    let mut stream = StreamPlan::new(target);
+    (directory, listener, StreamPlan::new(target))
+}
+
+/// Whoever waits for room in the server's backlog waits for the server, not for the generator.
+#[test]
+fn a_full_backlog_is_not_the_generators_lag() {
+    let (_directory, listener, mut stream) = in_front_of_a_short_backlog();
     stream.pace = open_with_patience(100.0, 200);
     stream.connections = 50;
     let server = std::thread::spawn(move || {
@@ -464,13 +472,7 @@ fn a_full_backlog_is_not_the_generators_lag() {
 /// The connections whose requests timed out stay in its queue.
 #[test]
 fn a_server_that_never_accepts_ends_a_closed_loop() {
-    let directory = tempfile::tempdir().expect("a directory");
-    let path = directory.path().join("socket");
-    let listener = std::os::unix::net::UnixListener::bind(&path).expect("a free path");
-    rustix::net::listen(&listener, 1).expect("a shorter backlog");
-    let mut target: Target = "http://localhost/".parse().expect("a URL");
-    target.place = Place::Unix(path);
-    let mut stream = StreamPlan::new(target);
+    let (_directory, _listener, mut stream) = in_front_of_a_short_backlog();
     stream.end = requests(50);
     stream.connections = 20;
     stream.timeout = Duration::from_millis(200);

@@ -78,25 +78,25 @@ pub(crate) async fn ask(
     let mut io = connect(run.worker(), token).await?;
     // From now on, so that a worker that is to end waits for a handshake behind the call's end too.
     let stay = run.pool().stay(run.worker().key);
-    let held = (
+    let kept = (
         Call::begin(run, environment, &Input::Io(token), false),
         stay,
     );
-    let call = &held.0;
+    let call = &kept.0;
     let mut input = BytesMut::new();
     let response = tokio::select! {
         biased;
         head = read_head(&mut io, &mut input) => match head? {
-            Some(head) => return open(head, input.freeze(), io, held, wish).map(Outcome::Raw),
+            Some(head) => return open(head, input.freeze(), io, kept, wish).map(Outcome::Raw),
             None => poll_fn(|cx| call.poll_response(cx, |_| {})).await,
         },
         response = poll_fn(|cx| call.poll_response(cx, |_| {})) => response,
     };
     match response {
-        Ok(response) => Ok(Outcome::Call(response, held.0)),
+        Ok(response) => Ok(Outcome::Call(response, kept.0)),
         // The response is over off the socket; it may still come on it.
         Err(NoResponse::Aborted) => match read_head(&mut io, &mut input).await? {
-            Some(head) => open(head, input.freeze(), io, held, wish).map(Outcome::Raw),
+            Some(head) => open(head, input.freeze(), io, kept, wish).map(Outcome::Raw),
             None => Err(UpgradeError::NoResponse(NoResponse::Aborted)),
         },
         Err(no_response) => Err(UpgradeError::NoResponse(no_response)),
@@ -151,12 +151,12 @@ fn open(
     head: Response<()>,
     input: Bytes,
     io: UnixStream,
-    held: (Call, Stay),
+    kept: (Call, Stay),
     wish: Wish,
 ) -> Result<Response<ResponseBody>, UpgradeError> {
-    held.0.leave_http();
+    kept.0.leave_http();
     if head.status() == StatusCode::SWITCHING_PROTOCOLS {
-        tokio::task::spawn_local(relay(wish, input, io, held));
+        tokio::task::spawn_local(relay(wish, input, io, kept));
         return Ok(head.map(|()| ResponseBody::whole(Bytes::new())));
     }
     if head.headers().contains_key(TRANSFER_ENCODING) {
@@ -165,11 +165,11 @@ fn open(
     let length = head.headers().get(CONTENT_LENGTH);
     let length = length.and_then(|length| length.to_str().ok()?.parse().ok());
     let left = length.unwrap_or(u64::MAX);
-    let raw = RawBody::new(io, input, left, held);
+    let raw = RawBody::new(io, input, left, kept);
     Ok(head.map(|()| ResponseBody::raw(raw)))
 }
 
-async fn relay(wish: Wish, input: Bytes, mut io: UnixStream, held: (Call, Stay)) {
+async fn relay(wish: Wish, input: Bytes, mut io: UnixStream, kept: (Call, Stay)) {
     let relayed = async {
         let mut client = TokioIo::new(wish.0.await.map_err(io::Error::other)?);
         client.write_all(&input).await?;
@@ -178,5 +178,5 @@ async fn relay(wish: Wish, input: Bytes, mut io: UnixStream, held: (Call, Stay))
     if let Err(error) = relayed.await {
         tracing::debug!(target: "psgi", %error, "an upgraded connection broke");
     }
-    drop(held);
+    drop(kept);
 }

@@ -31,10 +31,10 @@ impl Watch {
     pub(super) fn start(files: &[PathBuf]) -> anyhow::Result<Self> {
         let changed = Arc::new(Notify::new());
         let places = Arc::new(Mutex::new(BTreeSet::new()));
-        let (told, watched) = (Arc::clone(&changed), Arc::clone(&places));
+        let (told, known) = (Arc::clone(&changed), Arc::clone(&places));
         let watcher = new_debouncer(GATHERED, move |events: DebounceEventResult| {
-            let (events, watched) = (events.unwrap_or_default(), watched.lock());
-            if events.iter().any(|event| watched.contains(&event.path)) {
+            let (events, known) = (events.unwrap_or_default(), known.lock());
+            if events.iter().any(|event| known.contains(&event.path)) {
                 told.notify_one();
             }
         })
