@@ -3,7 +3,7 @@ use std::time::Duration;
 use super::lease::Lease;
 use super::route::{Route, RouteAt};
 use crate::client::Client;
-use crate::stage::{Priority, Stage, Submission};
+use crate::stage::{Rank, Stage, Submission};
 
 /// The origin of a request's run: its route, settings and client, by which the body of its response
 /// is placed.
@@ -14,24 +14,6 @@ pub(super) struct Origin {
     pub(super) rank: Rank,
     pub(super) client: Client,
     pub(super) is_inline: bool,
-}
-
-/// The importance of a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Rank {
-    pub(crate) priority: Priority,
-    /// Nothing is known of its route yet: it is admitted as critical requests are.
-    pub(crate) is_unproven: bool,
-}
-
-impl Rank {
-    /// Returns the priority with which it is admitted.
-    pub(super) fn admitted_as(self) -> Priority {
-        if self.is_unproven {
-            return Priority::Critical;
-        }
-        self.priority
-    }
 }
 
 impl Origin {
@@ -51,8 +33,7 @@ impl Origin {
 
     pub(super) fn submission(&self) -> Submission {
         Submission {
-            priority: self.rank.priority,
-            is_unproven: self.rank.is_unproven,
+            rank: self.rank,
             is_likely_short: self.route().is_likely_short(),
             client: self.client,
             route: self.route().name(),
@@ -64,10 +45,7 @@ impl Origin {
     /// admitted as, it has the priority of its placement.
     pub(super) fn of_body(&self) -> Self {
         Self {
-            rank: Rank {
-                priority: self.placement.settings.priority,
-                is_unproven: false,
-            },
+            rank: Rank::of(self.placement.settings.priority),
             ..self.clone()
         }
     }

@@ -13,13 +13,12 @@ use parking_lot::Mutex;
 use rustc_hash::FxBuildHasher;
 
 use super::moves::{MoveReason, Moves};
-use super::origin::Rank;
 use super::outer;
 use super::poll_times::PollTimes;
 use super::rule::{Move, Rule, STREAK_LIKELY};
 use super::status::{Placed, RouteStatus};
 use crate::scope::{StatusScope, WeakScope};
-use crate::stage::{Priority, RouteName, Stage};
+use crate::stage::{Priority, Rank, RouteName, Stage};
 
 /// The routes of the process by their id, in the order of their first requests. Locked for moments
 /// only, in which no route is dropped: that takes the lock.
@@ -155,11 +154,7 @@ impl Route {
     /// if there is an inner placement, whose priority counts.
     pub(crate) fn rank(&self, own: Priority) -> Rank {
         if self.is_passed_through() {
-            let priority = Priority::Critical;
-            return Rank {
-                priority,
-                is_unproven: false,
-            };
+            return Rank::of(Priority::Critical);
         }
         Rank {
             priority: own,

@@ -16,13 +16,13 @@ use tower_service::Service;
 
 use super::lease::Lease;
 use super::measured::{Measured, Timed, watch};
-use super::origin::{Origin, Rank};
+use super::origin::Origin;
 use super::placed_path::PlacedPath;
 use super::route::{Route, RouteAt};
 use super::{hand_over, outer};
 use crate::client::Client;
 use crate::loop_shedding;
-use crate::stage::{Error, JoinHandle, Stage};
+use crate::stage::{Error, JoinHandle, Rank, Stage};
 
 /// A service behind a [`Placement`](super::Placement).
 #[derive(Clone, Debug)]

@@ -58,7 +58,7 @@ pub(super) fn admit<T: Queued>(
 ) -> Result<Terms, NotAdmitted> {
     let expected = view.lanes.expected(submission.route.key, submission.stated);
     let predicted = predict(view, submission, expected, state, now);
-    let priority = submission.admitted_as();
+    let priority = submission.rank.admitted_as();
     let limit = match priority {
         Priority::Critical => state.settings.limits.queue_wait_max,
         Priority::Normal | Priority::Bulk => view.lanes.standing.wait_max(now, predicted),
@@ -116,6 +116,7 @@ fn has_room<T>(
         0
     };
     let queue_max = submission
+        .rank
         .admitted_as()
         .queue_max(settings.limits.queue_max);
     waiting < queue_max.saturating_add(reserve)

@@ -33,6 +33,7 @@ pub use builder::{BuildError, StageBuilder, StageSettings};
 pub use error::{Error, Panicked, Reason, Rejected, StageRejection};
 pub use handler::OnStage;
 pub use join_handle::JoinHandle;
+pub(crate) use priority::Rank;
 pub use priority::{BULK_WAIT_DIVISOR, CRITICAL_RESERVE_DIVISOR, Priority};
 pub use shares::Share;
 pub use status::{Sheds, StageStatus, Threads};

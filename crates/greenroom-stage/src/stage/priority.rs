@@ -58,12 +58,46 @@ impl Priority {
         }
     }
 
-    pub(crate) fn band(self, is_likely_short: bool) -> Band {
+    fn band(self, is_likely_short: bool) -> Band {
         match (self, is_likely_short) {
             (Self::Critical, _) => Band::Critical,
             (Self::Normal, true) => Band::Short,
             (Self::Normal, false) => Band::Normal,
             (Self::Bulk, _) => Band::Bulk,
+        }
+    }
+}
+
+/// The importance of work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Rank {
+    pub(crate) priority: Priority,
+    /// Nothing is known of its route yet: it is admitted as critical work is, and has its place
+    /// among short work.
+    pub(crate) is_unproven: bool,
+}
+
+impl Rank {
+    /// Returns the rank of work of which enough is known.
+    pub(crate) fn of(priority: Priority) -> Self {
+        Self {
+            priority,
+            is_unproven: false,
+        }
+    }
+
+    /// Returns the priority with which it is admitted.
+    pub(crate) fn admitted_as(self) -> Priority {
+        if self.is_unproven {
+            return Priority::Critical;
+        }
+        self.priority
+    }
+
+    pub(crate) fn band(self, is_likely_short: bool) -> Band {
+        match self.priority {
+            Priority::Normal | Priority::Bulk if self.is_unproven => Band::Short,
+            priority => priority.band(is_likely_short),
         }
     }
 }

@@ -12,6 +12,7 @@ use super::admit;
 use super::builder::Settings;
 use super::error::{Panicked, Reason, Rejected};
 use super::meters::Meters;
+use super::priority::Rank;
 use super::scheduler::{Pushed, Scheduler};
 use super::stats::{Run, Stats};
 use super::status::{StageStatus, Threads};
@@ -90,7 +91,7 @@ impl Shared {
             computes: true,
         };
         let submission = Submission {
-            is_unproven: false,
+            rank: Rank::of(submission.rank.priority),
             is_likely_short: false,
             ..submission
         };

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use super::admit::{self, Queued, State};
 use super::builder::{Settings, StageSettings};
 use super::lanes::{Ended, Entry, Lanes, Length, Spent};
-use super::priority::Priority;
+use super::priority::{Priority, Rank};
 use super::scheduler::{Bounds, View};
 use super::submission::{RouteName, Submission};
 use super::ticket::Terms;
@@ -268,8 +268,7 @@ fn askers(random: &mut fastrand::Rng, threads: u32) -> Vec<Asker> {
 
 pub(super) fn submission(route: u32, client: u32) -> Submission {
     Submission {
-        priority: Priority::Normal,
-        is_unproven: false,
+        rank: Rank::of(Priority::Normal),
         is_likely_short: false,
         client: Client::numbered(client.into()),
         route: RouteName {

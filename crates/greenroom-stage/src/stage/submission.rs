@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use super::lanes::Band;
-use super::priority::Priority;
+use super::priority::{Priority, Rank};
 use crate::client::Client;
 use crate::fair::Flow;
 use crate::placement::outer;
@@ -10,10 +10,7 @@ use crate::placement::route::Route;
 /// The description of work that is submitted to a stage.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Submission {
-    pub(crate) priority: Priority,
-    /// Nothing is known of its route yet: it is admitted as critical work is, and has its place
-    /// among short work.
-    pub(crate) is_unproven: bool,
+    pub(crate) rank: Rank,
     pub(crate) is_likely_short: bool,
     pub(crate) client: Client,
     pub(crate) route: RouteName,
@@ -33,8 +30,7 @@ impl Submission {
     /// Describes work of unknown length, for the request for which this thread works.
     pub(crate) fn of_caller(priority: Priority) -> Self {
         Self {
-            priority,
-            is_unproven: false,
+            rank: Rank::of(priority),
             is_likely_short: false,
             client: Client::current(),
             route: outer::with_current(Route::name).unwrap_or_default(),
@@ -43,18 +39,7 @@ impl Submission {
     }
 
     pub(crate) fn band(&self) -> Band {
-        match self.priority {
-            Priority::Normal | Priority::Bulk if self.is_unproven => Band::Short,
-            priority => priority.band(self.is_likely_short),
-        }
-    }
-
-    /// Returns the priority with which it is admitted.
-    pub(crate) fn admitted_as(&self) -> Priority {
-        if self.is_unproven {
-            return Priority::Critical;
-        }
-        self.priority
+        self.rank.band(self.is_likely_short)
     }
 
     pub(crate) fn flow(&self) -> Flow {

@@ -71,11 +71,10 @@ mod tests {
     use crate::client::Client;
     use crate::placement::Placement;
     use crate::placement::lease::Lease;
-    use crate::placement::origin::Rank;
     use crate::placement::route::Route;
     use crate::placement::rule::{LONG_RUN, STREAK_FIRST};
     use crate::stage::lanes::Band;
-    use crate::stage::{Priority, Stage};
+    use crate::stage::{Priority, Rank, Stage};
     use http::Method;
     use std::sync::Arc;
 
@@ -96,10 +95,7 @@ mod tests {
         let origin = Origin {
             placement: placement.clone(),
             at: placement.routes.find(&Method::GET, "/"),
-            rank: Rank {
-                priority: Priority::Normal,
-                is_unproven: false,
-            },
+            rank: Rank::of(Priority::Normal),
             client: Client::UNKNOWN,
             is_inline: route.is_inline(),
         };
