@@ -23,7 +23,7 @@ fn runtime() -> Runtime {
     runtime.expect("the system gives a runtime")
 }
 
-fn threads(count: usize) -> Runtime {
+pub(crate) fn threads(count: usize) -> Runtime {
     let runtime = Builder::new_multi_thread()
         .worker_threads(count)
         .enable_all()

@@ -3,6 +3,7 @@
 use greenroom_actor::testing::{TestKit, TestSystem};
 use greenroom_actor::{ActorRef, ActorSystem, Limits, Mailbox, Overflow};
 
+use crate::dispatchers::threads;
 use crate::puppet::{Journal, Note, Puppet, act};
 use crate::supervision::{restarts, supervised_by};
 
@@ -87,11 +88,7 @@ fn a_link_that_is_undone_is_undone_both_ways_and_leaves_nothing() {
 /// On two threads: who comes in the midst of its end must not tell the others what it knows.
 #[test]
 fn who_watches_an_actor_as_it_ends_takes_no_notice_from_others() {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build();
-    runtime.expect("the system gives threads").block_on(async {
+    threads(2).block_on(async {
         let system = ActorSystem::new().expect("there is a runtime");
         for _ in 0..300 {
             let journal = Journal::default();
@@ -121,11 +118,7 @@ fn who_watches_an_actor_as_it_ends_takes_no_notice_from_others() {
 /// On two threads: the last message comes as the actor finds its mailbox empty.
 #[test]
 fn what_was_told_before_a_stop_is_handled() {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build();
-    runtime.expect("the system gives threads").block_on(async {
+    threads(2).block_on(async {
         let system = ActorSystem::new().expect("there is a runtime");
         for overflow in [Overflow::BackPressure, Overflow::DropOldest] {
             for _ in 0..2_000 {
