@@ -140,6 +140,24 @@ fn a_push_without_a_free_thread_tells_the_controller_once() {
     });
 }
 
+/// The thread that comes for such work would put it back among the long ones, for which there may be
+/// no thread, and go idle: the controller must have been notified by then.
+#[test]
+fn work_of_a_route_that_was_mistaken_for_short_tells_the_controller() {
+    check(|| {
+        let stage = scheduler(2, 1, 2);
+        assert!(stage.announce());
+        let _told = push_to(&stage, Band::Short, 1);
+        assert!(stage.next(stage.enter(0), None, FOREVER).is_some());
+        let later = Instant::now() + Duration::from_secs(1);
+        assert_eq!(stage.apply(&[], [0, 0], later), 0);
+        assert_eq!(stage.inspect().0.waiting, 0);
+        assert!(stage.announce());
+        assert!(push_to(&stage, Band::Short, 2));
+        assert_eq!(stage.counts().waiting_of, [0, 1]);
+    });
+}
+
 /// The controller's look may cross with a run's end and with an idle thread's call.
 #[test]
 fn the_controllers_part_keeps_the_counts_whole() {

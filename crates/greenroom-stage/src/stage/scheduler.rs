@@ -184,7 +184,7 @@ impl<T> Scheduler<T> {
     }
 
     /// Adds work and wakes a thread for it.
-    pub(crate) fn push(&self, entry: Entry, work: T) -> Pushed<T> {
+    pub(crate) fn push(&self, mut entry: Entry, work: T) -> Pushed<T> {
         let mut state = self.lock();
         // Begun work reserved nothing.
         if !entry.is_begun {
@@ -192,6 +192,12 @@ impl<T> Scheduler<T> {
         }
         if state.is_closed && state.threads == 0 {
             return Pushed::Closed(work);
+        }
+        // A thread that found so only when it comes would leave it to nobody: the controller is
+        // notified here.
+        let may_be_mistaken = entry.band == Band::Short && !entry.is_begun;
+        if may_be_mistaken && state.is_mistaken(entry.flow.route) {
+            entry.band = Band::Normal;
         }
         state.lanes.push(entry, work);
         let is_called = state.call_if_wanted(self.bounds);
