@@ -119,7 +119,8 @@ impl<S> PlacedService<S> {
             };
         }
         let route = self.placement.routes.at(at);
-        let (called, poll_time, _) = watch(route, || self.inner.call(request));
+        let call = || client.within_if_another(|| self.inner.call(request));
+        let (called, poll_time, _) = watch(route, call);
         match called {
             Ok(future) => PlacedFuture {
                 place: Place::Inline {

@@ -28,8 +28,10 @@ pub(super) struct Back {
 impl Trip {
     /// Polls on the loop, watched by the watchdog.
     pub(super) fn poll_home(&mut self, cx: &mut Context<'_>) -> Poll<Polled> {
-        let route = self.account.origin.route();
-        let (polled, poll_time, _) = watch(route, || Pin::new(&mut self.body).poll_frame(cx));
+        let origin = &self.account.origin;
+        let body = Pin::new(&mut self.body);
+        let poll = || origin.client.within_if_another(|| body.poll_frame(cx));
+        let (polled, poll_time, _) = watch(origin.route(), poll);
         let polled = polled.unwrap_or_else(|panicked| self.fail(panicked));
         self.account.polled(poll_time, polled.is_pending());
         polled
