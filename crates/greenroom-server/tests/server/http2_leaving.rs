@@ -10,7 +10,7 @@ use tokio::net::TcpSocket;
 use tokio::task::spawn_local;
 use tokio::time::{Instant, sleep};
 
-use crate::http2_frames::{DATA, END_STREAM, Frames};
+use crate::http2_frames::{DATA, END_STREAM, Frames, HEADERS, frame};
 use crate::listening::{ANY_PORT, tcp_address};
 use crate::over;
 use crate::rig::{Reply, Rig, app, assert_elapsed, local, settle, text, within};
@@ -147,4 +147,32 @@ async fn who_talks_on_instead_of_leaving_is_left_after_the_time_to_write() {
         assert!((10..13).contains(&elapsed), "{elapsed}");
     })
     .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_sends_a_head_byte_by_byte_is_heard_no_longer_than_over_http_1() {
+    for has_had_a_response in [false, true] {
+        local(async {
+            let server = Rig::start(app(handler));
+            let mut client = Frames::with_window(&server.path, WINDOW).await;
+            if has_had_a_response {
+                client.get(1, "/10").await;
+                client.response(1).await;
+            }
+            let since = Instant::now();
+            for byte in frame(HEADERS, 0, 3, &[0; 100]) {
+                if !client.send_all(&[byte]).await {
+                    break;
+                }
+                sleep(SECOND).await;
+            }
+            let elapsed = since.elapsed().as_secs();
+            let head_timeout = Limits::default().head_timeout.as_secs();
+            let expected = head_timeout..head_timeout + 5;
+            assert!(expected.contains(&elapsed), "{elapsed}");
+            server.handle.drain();
+            server.ended().await;
+        })
+        .await;
+    }
 }

@@ -74,6 +74,10 @@ pub(super) async fn serve<A: App>(
                 .saturating_sub(home.age(sent_at))
                 .max(LINGER),
         },
+        Ended::Unheard => Patience {
+            pause: LINGER,
+            time: LINGER,
+        },
         // Somebody waits for its descriptor.
         Ended::Evicted => Patience::default(),
         Ended::AtOnce => return Ok(()),
@@ -134,8 +138,7 @@ async fn serve_streams<A: App>(
                 Verdict::Goes => return Poll::Pending,
                 // Polled again at once: it is the next poll that writes the GOAWAY.
                 Verdict::Leaves => connection.as_mut().graceful_shutdown(),
-                Verdict::Ends => return Poll::Ready(Ok(watch.ended())),
-                Verdict::Breaks => return Poll::Ready(Ok(Ended::AtOnce)),
+                Verdict::Ends(ended) => return Poll::Ready(Ok(ended)),
             }
         }
     })
@@ -147,15 +150,15 @@ enum Verdict {
     Goes,
     /// It takes no more streams, and ends when those that are open have.
     Leaves,
-    Ends,
-    /// It ends, and is to cost nothing more.
-    Breaks,
+    Ends(Ended),
 }
 
 /// The end of a connection that did not fail.
 enum Ended {
     /// The last part of a response may be on its way to the client, or wait for it to read.
     InOrder { sent_at: Tick },
+    /// Its client took too long over a head, or never sent a whole one.
+    Unheard,
     /// It made room for another.
     Evicted,
     /// Its client is told nothing more.
@@ -200,10 +203,12 @@ impl<'a, A: App> Watch<'a, A> {
     fn ended(&self) -> Ended {
         if self.is_evicted {
             Ended::Evicted
-        } else {
+        } else if self.streams.has_begun() {
             Ended::InOrder {
                 sent_at: self.streams.taken_at(),
             }
+        } else {
+            Ended::Unheard
         }
     }
 
@@ -214,11 +219,11 @@ impl<'a, A: App> Watch<'a, A> {
         self.input.note_held(self.streams.held());
         if self.is_heard() && self.head_due() <= now {
             tracing::debug!("a head over HTTP/2 is too slow; closing its connection");
-            return Verdict::Ends;
+            return Verdict::Ends(Ended::Unheard);
         }
         if self.input.has_head_too_many() {
             self.home.meter.count_declined("memory");
-            return Verdict::Breaks;
+            return Verdict::Ends(Ended::AtOnce);
         }
         let is_slow = self.streams.give_up_slow();
         let idle_since = self.streams.idle_since();
@@ -232,7 +237,7 @@ impl<'a, A: App> Watch<'a, A> {
             }
         }
         if self.leave_due(idle_since) <= now {
-            return Verdict::Ends;
+            return Verdict::Ends(self.ended());
         }
         self.wait(idle_since, now);
         Verdict::Goes

@@ -216,6 +216,7 @@ impl Streams {
             if stream.due() <= now {
                 if stream.is_finished() {
                     // QUIC is to forget what it has of it.
+                    stream.is_cut.set(true);
                     stream.reset_with(Code::H3_REQUEST_CANCELLED);
                 }
                 stream.release(stream.waiting.get());
