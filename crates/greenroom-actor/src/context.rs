@@ -148,23 +148,25 @@ impl<A: Actor> Context<A> {
         }
         let me = self.myself();
         AnyCell::unwatch(&*other.0, me.id(), Tie::Watch);
-        AnyCell::unwatch(&*other.0, me.id(), Tie::Link);
-        // A link is one both ways.
-        AnyCell::unwatch(&*me.0, other.id(), Tie::Link);
+        unlink(me, other);
     }
 
     /// Links this actor and another, both ways: when one of them is killed or ends as failed, the
     /// other fails. An actor that is stopped takes nobody with it. Counts as a watcher of both: see
     /// [`watch`](Self::watch).
     pub fn link<B: Actor>(&mut self, other: &ActorRef<B>) {
-        if !self.extras().watched.add(other, Tie::Link) {
-            return;
-        }
-        if !link(self.myself(), other) {
+        self.extras().watched.add(other, Tie::Link);
+        let me = self.myself();
+        // Made anew, as the other one may have undone it.
+        unlink(me, other);
+        // Its half first: if it has ended, mine undoes that at once.
+        if !link(other, me) {
+            self.extras().watched.remove_tie(other.id(), Tie::Link);
+            self.fail_of_watchers(self.myself());
+        } else if !link(me, other) {
+            unlink(me, other);
             self.extras().watched.remove_tie(other.id(), Tie::Link);
             self.fail_of_watchers(other);
-        } else if !link(other, self.myself()) {
-            self.fail_of_watchers(self.myself());
         }
     }
 
@@ -432,6 +434,12 @@ impl<A: Receive<M, K>, M: Send + 'static, K: 'static> Drop for Piped<A, M, K> {
             self.to.0.post_or_dead_letter(message);
         }
     }
+}
+
+/// Undoes a link, both ways.
+fn unlink<A: Actor, B: Actor>(one: &ActorRef<A>, other: &ActorRef<B>) {
+    AnyCell::unwatch(&*one.0, other.id(), Tie::Link);
+    AnyCell::unwatch(&*other.0, one.id(), Tie::Link);
 }
 
 /// Fails `from` when `to` ends otherwise than by being stopped. Returns `false` if `to` may have no

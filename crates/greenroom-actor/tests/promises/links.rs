@@ -85,6 +85,47 @@ fn a_link_that_is_undone_is_undone_both_ways_and_leaves_nothing() {
     });
 }
 
+/// Each leaves nothing in the list of the one that lives on, which is watched by two at most.
+#[test]
+fn an_actor_may_link_any_number_of_others_that_have_stopped() {
+    let limits = Limits::default().watchers(2);
+    let limited = ActorSystem::builder().limits(limits);
+    TestKit::new().system(limited).run(|system| async move {
+        let journal = Journal::default();
+        let a = system.spawn(Puppet::make("a", &journal));
+        for _ in 0..5 {
+            let b = system.spawn(Puppet::make("b", &journal));
+            b.stop();
+            b.terminated().await;
+            a.ask(act(move |_, context| context.link(&b)))
+                .await
+                .expect("it is handled");
+        }
+        a.ask(Note(1)).await.expect("it lives on");
+        let entries = journal.take();
+        assert!(!entries.iter().any(|entry| entry == "a restarted"));
+    });
+}
+
+#[test]
+fn a_link_that_the_other_has_undone_is_made_anew() {
+    supervised_by(restarts()).run(|system| async move {
+        let journal = Journal::default();
+        let [a, b] = linked(&system, &journal).await;
+        let of = a.clone();
+        b.ask(act(move |_, context| context.unwatch(&of)))
+            .await
+            .expect("it is handled");
+        let of = b.clone();
+        a.ask(act(move |_, context| context.link(&of)))
+            .await
+            .expect("it is handled");
+        b.kill();
+        system.settle().await;
+        assert_eq!(journal.take(), ["a restarted"]);
+    });
+}
+
 /// On two threads: who comes in the midst of its end must not tell the others what it knows.
 #[test]
 fn who_watches_an_actor_as_it_ends_takes_no_notice_from_others() {
