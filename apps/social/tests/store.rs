@@ -42,7 +42,6 @@ macro_rules! every_behaviour {
                 a_new_generation_ends_sessions,
                 a_browser_goes_with_its_session,
                 a_ticket_is_used_once,
-                all_tickets_of_a_purpose_are_deleted_at_once,
                 old_tickets_are_pruned,
                 a_deleted_user_is_hidden_until_nothing_is_left;
             pictures:

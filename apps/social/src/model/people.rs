@@ -16,6 +16,9 @@ pub struct User {
     pub display: String,
     /// The address for mails.
     pub email: String,
+    /// The address that the user asked for last, to have it once it is confirmed.
+    #[serde(default)]
+    pub wanted_email: Option<String>,
     /// The user's text about themself; up to 500 characters.
     pub about: String,
     /// The digest of the password: a PHC string of argon2id.
@@ -69,6 +72,8 @@ pub struct UserChange {
     pub bell_seen: Option<u64>,
     /// See [`User::email`].
     pub email: Option<String>,
+    /// See [`User::wanted_email`].
+    pub wanted_email: Option<String>,
     /// See [`User::password`].
     pub password: Option<String>,
     /// True if a new [generation](User::generation) begins: sessions, tickets, and browsers that
@@ -105,7 +110,7 @@ pub struct Ticket {
     /// The purpose.
     pub purpose: TicketPurpose,
     /// The address that it was sent to: for a new password the user's own, which must still be
-    /// theirs; else the one that is to become theirs.
+    /// theirs; else the one that is to become theirs, which must still be wanted.
     pub email: String,
     /// The generation of the user when it was created.
     pub generation: u64,

@@ -125,6 +125,7 @@ async fn add_person(app: &App, person: &Person) -> anyhow::Result<(Author, Album
         name: person.name.to_owned(),
         display: person.display.to_owned(),
         email: format!("{}@localhost", person.name),
+        wanted_email: None,
         about: person.about.to_owned(),
         password: app.passwords.hash(PASSWORD).await?,
         webhook: None,

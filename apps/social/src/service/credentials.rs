@@ -102,7 +102,7 @@ pub async fn reset_password(app: &App, token: &str, password: &str) -> Result<Us
 }
 
 /// Requests a mail to the address that a user wants to have, with a link to confirm it. Until then
-/// nothing changes. The links of earlier requests are good no more when that mail is written.
+/// nothing changes but that links to other addresses are good no more.
 ///
 /// # Errors
 /// [`Failure::Invalid`] if it is no address, or theirs already.
@@ -113,8 +113,13 @@ pub async fn ask_for_email(app: &App, user: &User, email: &str) -> Result<(), Fa
         return Err(TextError { field, rule }.into());
     }
     let key = format!("confirm:{}:{}", user.id, once_in_a_while(&email, now()));
-    let payload =
-        json!({"mail": "confirm", "user": user.id, "email": email, "instead_of": user.email});
+    let payload = json!({"mail": "confirm", "user": user.id, "email": email});
+    let change = UserChange {
+        wanted_email: Some(email),
+        ..UserChange::default()
+    };
+    let changed = app.store.update_user(user.id, change).await?;
+    changed.ok_or(Failure::NotFound("user"))?;
     add_mail(app, key, payload).await
 }
 
@@ -125,21 +130,21 @@ pub async fn ask_for_email(app: &App, user: &User, email: &str) -> Result<(), Fa
 /// [`Failure::Invalid`], which names `token`, if that is not good any more.
 pub async fn confirm_email(app: &App, token: &str) -> Result<User, Failure> {
     let (ticket, user) = find_ticket(app, token, TicketPurpose::ConfirmEmail).await?;
-    use_up(app, &ticket).await?;
+    complete(confirm(app.clone(), ticket, user)).await
+}
+
+async fn confirm(app: App, ticket: Ticket, user: User) -> Result<User, Failure> {
+    use_up(&app, &ticket).await?;
     // Added before the change, so that no change is without it; Mailman checks if the change was
     // made.
     let key = format!("moved:{}", ticket.token_hash);
     let payload = json!({"mail": "moved", "user": user.id, "from": user.email, "to": ticket.email});
-    add_mail(app, key, payload).await?;
+    add_mail(&app, key, payload).await?;
     let change = UserChange {
         email: Some(ticket.email),
         ..UserChange::default()
     };
     let changed = app.store.update_user(user.id, change).await?;
-    // Links that went to other addresses before would take the account there.
-    app.store
-        .delete_tickets(user.id, TicketPurpose::ConfirmEmail)
-        .await?;
     changed.ok_or(Failure::NotFound("user"))
 }
 
@@ -158,8 +163,11 @@ pub async fn find_ticket(
     let ticket = ticket.ok_or_else(no_ticket)?;
     let user = app.store.user(ticket.user).await?;
     let is_good = |user: &User| {
-        let is_theirs = purpose == TicketPurpose::ConfirmEmail || user.email == ticket.email;
-        user.generation == ticket.generation && is_theirs
+        let expected = match purpose {
+            TicketPurpose::ConfirmEmail => user.wanted_email.as_ref(),
+            TicketPurpose::ResetPassword => Some(&user.email),
+        };
+        user.generation == ticket.generation && expected == Some(&ticket.email)
     };
     let user = user.filter(is_good).ok_or_else(no_ticket)?;
     Ok((ticket, user))
@@ -174,7 +182,9 @@ async fn use_up(app: &App, ticket: &Ticket) -> Result<(), Failure> {
 }
 
 fn no_ticket() -> Failure {
-    let rule = "this link was used before, or is too old; ask for another one".to_owned();
+    let rule = "this link was used before, is too old, or went to an address that you do not want \
+                any more; ask for another one"
+        .to_owned();
     let field = "token";
     TextError { field, rule }.into()
 }

@@ -68,6 +68,7 @@ fn checked(new: &NewUser) -> Result<User, Failure> {
         name,
         display,
         email,
+        wanted_email: None,
         about: String::new(),
         password: String::new(),
         webhook: None,

@@ -23,8 +23,7 @@ use serde_json::json;
 use crate::config::StoreSettings;
 use crate::model::{
     Album, ApiKey, Comment, Effects, Event, Head, Id, NewEvent, NewTask, Outcome, Picture,
-    PushSubscription, Session, StorageUsed, Task, TaskKind, Ticket, TicketPurpose, User,
-    UserChange, topic,
+    PushSubscription, Session, StorageUsed, Task, TaskKind, Ticket, User, UserChange, topic,
 };
 pub use error::{Result, StoreError};
 pub(crate) use listed::Listed;
@@ -154,8 +153,6 @@ pub trait Store: Debug + Send + Sync {
     /// Deletes a ticket; `false` if there was none. Of several concurrent calls for the same
     /// ticket, one gets `true`.
     async fn delete_ticket(&self, token_hash: &str) -> Result<bool>;
-    /// Deletes all tickets that a user has for this purpose.
-    async fn delete_tickets(&self, user: Id, purpose: TicketPurpose) -> Result<()>;
 
     /// Adds a key.
     async fn insert_key(&self, key: &ApiKey) -> Result<()>;

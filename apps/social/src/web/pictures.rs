@@ -109,8 +109,9 @@ pub(super) async fn comment(
 /// Redirects to the picture's page that has the comment: the first one, or that which begins with
 /// it.
 async fn see_comment(app: &App, picture: Id, comment: Id) -> PageResult {
-    let first = service::comments(app, picture, None, COMMENTS).await?;
-    let is_there = first.comments.iter().any(|it| it.id == comment);
+    // The comment is stored: a storage that fails now must not have it sent again.
+    let first = service::comments(app, picture, None, COMMENTS).await;
+    let is_there = first.is_ok_and(|first| first.comments.iter().any(|it| it.id == comment));
     let query = if is_there {
         String::new()
     } else {

@@ -126,6 +126,7 @@ impl Fixture {
             name: name.to_owned(),
             display: format!("Dr. {name}"),
             email: format!("{name}@example.org"),
+            wanted_email: None,
             about: String::new(),
             password: String::new(),
             webhook: None,

@@ -12,7 +12,7 @@ use serde_json::json;
 use social::config::FeedSettings;
 use social::model::{
     Album, ApiKey, Comment, Effects, Event, Head, Id, NewTask, Outcome, Picture, PushSubscription,
-    Session, StorageUsed, Task, TaskKind, Ticket, TicketPurpose, User, UserChange, topic,
+    Session, StorageUsed, Task, TaskKind, Ticket, User, UserChange, topic,
 };
 use social::store::{LikeChange, PicturesOf, Result, Retention, Store, StoreError};
 use tokio::sync::watch;
@@ -73,7 +73,6 @@ switched! {
     insert_ticket(ticket: &Ticket) -> ();
     ticket(token_hash: &str, now: Timestamp) -> Option<Ticket>;
     delete_ticket(token_hash: &str) -> bool;
-    delete_tickets(user: Id, purpose: TicketPurpose) -> ();
     insert_key(key: &ApiKey) -> ();
     key(id: Id) -> Option<ApiKey>;
     keys(user: Id) -> Vec<ApiKey>;

@@ -106,6 +106,7 @@ fn somebody() -> User {
         name: id.to_string(),
         display: "Somebody".to_owned(),
         email: "somebody@example.org".to_owned(),
+        wanted_email: None,
         about: String::new(),
         password: String::new(),
         webhook: None,

@@ -92,10 +92,12 @@ pub(crate) async fn a_change_touches_only_what_it_names(store: Arc<dyn Store>) {
     let change = UserChange {
         display: Some("Ada L.".to_owned()),
         webhook: Some(None),
+        wanted_email: Some("ada@example.org".to_owned()),
         ..UserChange::default()
     };
     ada = User {
         display: "Ada L.".to_owned(),
+        wanted_email: Some("ada@example.org".to_owned()),
         webhook: None,
         ..ada
     };
@@ -374,34 +376,6 @@ pub(crate) async fn a_ticket_is_used_once(store: Arc<dyn Store>) {
     let deleted = deleted.filter(|deleted| *deleted.as_ref().expect("deleted"));
     assert_eq!(deleted.count(), 1);
     assert_eq!(found(now()).await, None);
-}
-
-pub(crate) async fn all_tickets_of_a_purpose_are_deleted_at_once(store: Arc<dyn Store>) {
-    let ada = Id::new();
-    let of = |name: &str, user, purpose| Ticket {
-        user,
-        purpose,
-        ..ticket(name, 60)
-    };
-    let (this, other) = (TicketPurpose::ConfirmEmail, TicketPurpose::ResetPassword);
-    for ticket in [
-        of("one", ada, this),
-        of("two", ada, this),
-        of("three", ada, other),
-        of("four", Id::new(), this),
-    ] {
-        store.insert_ticket(&ticket).await.expect("kept");
-    }
-    store.delete_tickets(ada, this).await.expect("deleted");
-    for (name, is_left) in [
-        ("one", false),
-        ("two", false),
-        ("three", true),
-        ("four", true),
-    ] {
-        let found = store.ticket(name, now()).await.expect("asked");
-        assert_eq!(found.is_some(), is_left, "{name}");
-    }
 }
 
 pub(crate) async fn old_tickets_are_pruned(store: Arc<dyn Store>) {

@@ -37,6 +37,7 @@ pub(crate) fn user(name: &str) -> User {
         name: name.to_owned(),
         display: format!("{name} of the tests"),
         email: format!("{name}@example.org"),
+        wanted_email: None,
         about: "äöü 🦆 'quoted'".to_owned(),
         password: "$argon2id$v=19$m=1,t=1,p=1$c2FsdHNhbHQ$aGFzaA".to_owned(),
         webhook: Some("https://example.org/hook?of=a".parse().expect("a URL")),

@@ -50,22 +50,18 @@ impl Mailman {
         letter::reset(&user, &page).map(Some)
     }
 
-    /// Writes the mail to the address that a user wants, which has the only link that is good from
-    /// now on; `None` if they have got another since they asked.
+    /// Writes the mail to an address that a user has asked for. Its link is good while that is the
+    /// last one that they asked for.
     pub(super) async fn confirm(
         &self,
         task: &Task,
         user: Id,
         email: &str,
-        instead_of: Option<&str>,
     ) -> Result<Option<Letter>, Setback> {
-        let user = self.store.user(user).await?;
-        let is_still_asked = |user: &User| instead_of.is_none_or(|before| user.email == before);
-        let Some(user) = user.filter(is_still_asked) else {
+        let Some(user) = self.store.user(user).await? else {
             return Ok(None);
         };
         let purpose = TicketPurpose::ConfirmEmail;
-        self.store.delete_tickets(user.id, purpose).await?;
         let token = self.token(task, &user, purpose, email).await?;
         let page = links::confirm_email(&self.base_url, &token);
         letter::confirm(&user, email, &page).map(Some)

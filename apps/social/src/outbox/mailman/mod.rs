@@ -63,8 +63,6 @@ enum MailTask {
     Confirm {
         user: Id,
         email: String,
-        /// The address that they had when they asked; unknown where an earlier version asked.
-        instead_of: Option<String>,
     },
     /// A user has another address.
     Moved {
@@ -168,14 +166,7 @@ impl Doer for Mailman {
             MailTask::Digest { user, day } => self.digest(user, day).await?,
             MailTask::Reset { email } => return self.reset_each(task, &email).await,
             MailTask::ResetOf { user, email } => self.reset(task, user, &email).await?,
-            MailTask::Confirm {
-                user,
-                email,
-                instead_of,
-            } => {
-                self.confirm(task, user, &email, instead_of.as_deref())
-                    .await?
-            }
+            MailTask::Confirm { user, email } => self.confirm(task, user, &email).await?,
             MailTask::Moved { user, from, to } => self.moved(task, user, &from, &to).await?,
         };
         match letter {

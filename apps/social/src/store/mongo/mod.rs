@@ -56,7 +56,7 @@ use url::Url;
 use super::{LikeChange, PicturesOf, Result, Retention, Store};
 use crate::model::{
     Album, ApiKey, Comment, Effects, Event, Head, Id, NewTask, Outcome, Picture, PushSubscription,
-    Session, StorageUsed, Task, TaskKind, Ticket, TicketPurpose, User, UserChange,
+    Session, StorageUsed, Task, TaskKind, Ticket, User, UserChange,
 };
 use sweeper::Sweeper;
 use tables::Tables;
@@ -161,12 +161,6 @@ impl Store for Mongo {
     async fn delete_ticket(&self, token_hash: &str) -> Result<bool> {
         self.tables
             .within(self.tables.delete_ticket(token_hash))
-            .await
-    }
-
-    async fn delete_tickets(&self, user: Id, purpose: TicketPurpose) -> Result<()> {
-        self.tables
-            .within(self.tables.delete_tickets(user, purpose))
             .await
     }
 

@@ -126,6 +126,9 @@ fn update(change: UserChange) -> Document {
     if let Some(email) = change.email {
         set.insert("record.email", email);
     }
+    if let Some(wanted) = change.wanted_email {
+        set.insert("record.wanted_email", wanted);
+    }
     if let Some(password) = change.password {
         set.insert("record.password", password);
     }

@@ -1,11 +1,10 @@
 //! Tickets: rights that were sent by mail.
 
 use jiff::Timestamp;
-use mongodb::bson::doc;
 
 use super::records::{Expiring, nanoseconds};
-use super::tables::{Tables, delete, delete_all, find, insert};
-use crate::model::{Id, Ticket, TicketPurpose};
+use super::tables::{Tables, delete, find, insert};
+use crate::model::Ticket;
 use crate::store::{Result, StoreError};
 
 impl Tables {
@@ -29,10 +28,5 @@ impl Tables {
 
     pub(super) async fn delete_ticket(&self, token_hash: &str) -> Result<bool> {
         delete(&self.tickets, token_hash).await
-    }
-
-    pub(super) async fn delete_tickets(&self, user: Id, purpose: TicketPurpose) -> Result<()> {
-        let of_user = doc! { "record.user": user.to_string(), "record.purpose": purpose.name() };
-        delete_all(&self.tickets, of_user).await
     }
 }

@@ -18,6 +18,9 @@ const STEPS: &[M<'static>] = &[
     M::up(include_str!("../../../migrations/sqlite/3-accounts.sql")),
     M::up(include_str!("../../../migrations/sqlite/4-likes.sql")),
     M::up(include_str!("../../../migrations/sqlite/5-bells.sql")),
+    M::up(include_str!(
+        "../../../migrations/sqlite/6-wanted-emails.sql"
+    )),
 ];
 
 /// The `PRAGMA application_id` of databases of this program; set by the first step.

@@ -35,7 +35,7 @@ use rusqlite::Connection;
 use super::{LikeChange, PicturesOf, Result, Retention, Store, StoreError};
 use crate::model::{
     Album, ApiKey, Comment, Effects, Event, Head, Id, NewTask, Outcome, Picture, PushSubscription,
-    Session, StorageUsed, Task, TaskKind, Ticket, TicketPurpose, User, UserChange,
+    Session, StorageUsed, Task, TaskKind, Ticket, User, UserChange,
 };
 use database::{Database, Lock};
 use readers::{READERS_MAX, Readers};
@@ -173,11 +173,6 @@ impl Store for Sqlite {
     async fn delete_ticket(&self, token_hash: &str) -> Result<bool> {
         let token_hash = token_hash.to_owned();
         self.write(move |db| tickets::delete_ticket(db, &token_hash))
-            .await
-    }
-
-    async fn delete_tickets(&self, user: Id, purpose: TicketPurpose) -> Result<()> {
-        self.write(move |db| tickets::delete_tickets(db, user, purpose))
             .await
     }
 

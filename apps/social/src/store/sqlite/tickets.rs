@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::values::{At, Natural};
-use crate::model::{Id, Ticket, TicketPurpose};
+use crate::model::{Id, Ticket};
 use crate::store::Result;
 
 pub(super) fn insert_ticket(db: &Connection, ticket: &Ticket) -> Result<()> {
@@ -44,13 +44,7 @@ pub(super) fn delete_ticket(db: &Connection, token_hash: &str) -> Result<bool> {
     Ok(db.prepare_cached(sql)?.execute([token_hash])? > 0)
 }
 
-pub(super) fn delete_tickets(db: &Connection, user: Id, purpose: TicketPurpose) -> Result<()> {
-    let sql = "DELETE FROM tickets WHERE user = ?1 AND purpose = ?2";
-    db.prepare_cached(sql)?.execute(params![user, purpose])?;
-    Ok(())
-}
-
-pub(super) fn delete_all_tickets(db: &Connection, user: Id) -> Result<()> {
+pub(super) fn delete_tickets(db: &Connection, user: Id) -> Result<()> {
     let sql = "DELETE FROM tickets WHERE user = ?1";
     db.prepare_cached(sql)?.execute([user])?;
     Ok(())

@@ -10,8 +10,8 @@ use crate::store::{Result, StoreError};
 pub(super) fn insert_user(db: &Connection, user: &User, effects: Effects) -> Result<Vec<Event>> {
     let sql = "INSERT INTO users
         (id, name, display, email, about, password, webhook, digest, bell_seen, joined_at,
-            generation)
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) ON CONFLICT (name) DO NOTHING";
+            generation, wanted_email)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12) ON CONFLICT (name) DO NOTHING";
     let added = db.prepare_cached(sql)?.execute(params![
         user.id,
         user.name,
@@ -24,6 +24,7 @@ pub(super) fn insert_user(db: &Connection, user: &User, effects: Effects) -> Res
         Natural(user.bell_seen),
         At(user.joined_at),
         Natural(user.generation),
+        user.wanted_email,
     ])?;
     if added == 0 {
         return Err(StoreError::Conflict("the name is taken"));
@@ -64,6 +65,7 @@ pub(super) fn update_user(db: &Connection, id: Id, change: &UserChange) -> Resul
         digest = coalesce(:digest, digest),
         bell_seen = max(bell_seen, :bell_seen),
         email = coalesce(:email, email),
+        wanted_email = coalesce(:wanted_email, wanted_email),
         password = coalesce(:password, password),
         generation = generation + :ends_sessions
         WHERE id = :id AND NOT removed RETURNING *";
@@ -77,6 +79,7 @@ pub(super) fn update_user(db: &Connection, id: Id, change: &UserChange) -> Resul
         ":digest": change.digest,
         ":bell_seen": Natural(change.bell_seen.unwrap_or(0)),
         ":email": change.email,
+        ":wanted_email": change.wanted_email,
         ":password": change.password,
         ":ends_sessions": change.ends_sessions,
     };
@@ -91,7 +94,7 @@ pub(super) fn update_user(db: &Connection, id: Id, change: &UserChange) -> Resul
 fn end_sessions(db: &Connection, id: Id) -> Result<()> {
     access::delete_sessions(db, id)?;
     browsers::delete_pushes(db, id)?;
-    tickets::delete_all_tickets(db, id)
+    tickets::delete_tickets(db, id)
 }
 
 pub(super) fn delete_user(db: &Connection, id: Id) -> Result<bool> {
@@ -130,6 +133,7 @@ fn from_row(row: &Row<'_>) -> rusqlite::Result<User> {
         name: row.get("name")?,
         display: row.get("display")?,
         email: row.get("email")?,
+        wanted_email: row.get("wanted_email")?,
         about: row.get("about")?,
         password: row.get("password")?,
         webhook: webhook.map(|Address(url)| url),
