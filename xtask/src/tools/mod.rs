@@ -34,7 +34,9 @@ mod python;
 mod root;
 
 use std::io::{self, Write};
+use std::panic::resume_unwind;
 use std::path::PathBuf;
+use std::thread;
 use std::time::Instant;
 
 use anyhow::{Result, bail};
@@ -76,12 +78,14 @@ const PEBBLE: Step = Step {
     run: pebble::install,
 };
 
-/// The steps, in the order in which they depend on each other.
-const STEPS: [Step; 9] = [
-    Step {
-        name: "apt",
-        run: apt::install,
-    },
+/// The first step: the others use what it installs.
+const APT: Step = Step {
+    name: "apt",
+    run: apt::install,
+};
+
+/// The steps that have Go build something, which takes all cores.
+const BUILT_BY_GO: [Step; 5] = [
     Step {
         name: "h2spec",
         run: h2spec::install,
@@ -99,6 +103,11 @@ const STEPS: [Step; 9] = [
         name: "otelcol",
         run: otelcol::install,
     },
+];
+
+/// The steps that mostly wait, for registries or for one compiler, in the order in which they
+/// depend on each other.
+const FETCHED: [Step; 3] = [
     Step {
         name: "python",
         run: python::install,
@@ -116,23 +125,35 @@ const STEPS: [Step; 9] = [
 /// Runs the steps of these names, or every step; also after one has failed, so that one run names
 /// all that is missing.
 pub(crate) fn run(names: &[String]) -> Result<()> {
-    let is_known = |name: &&String| STEPS.iter().any(|step| step.name == **name);
-    if let Some(unknown) = names.iter().find(|name| !is_known(name)) {
-        let known: Vec<&str> = STEPS.iter().map(|step| step.name).collect();
+    let steps = || [APT].into_iter().chain(BUILT_BY_GO).chain(FETCHED);
+    if let Some(unknown) = names
+        .iter()
+        .find(|name| steps().all(|step| step.name != **name))
+    {
+        let known: Vec<&str> = steps().map(|step| step.name).collect();
         bail!("{unknown} is no step; there are {}", known.join(", "));
     }
     let is_meant = |step: &&Step| names.is_empty() || names.iter().any(|name| name == step.name);
-    run_steps(STEPS.iter().filter(is_meant))
+    let root = Root::open()?;
+    let mut failed = run_in_turn(&root, [&APT].into_iter().filter(is_meant))?;
+    let others = thread::scope(|scope| {
+        let built = scope.spawn(|| run_in_turn(&root, BUILT_BY_GO.iter().filter(is_meant)));
+        let fetched = run_in_turn(&root, FETCHED.iter().filter(is_meant));
+        let built = built.join().unwrap_or_else(|panic| resume_unwind(panic));
+        anyhow::Ok([built?, fetched?].concat())
+    })?;
+    failed.extend(others);
+    succeed_without(&failed)
 }
 
 /// Installs the servers that benchmarks measure beside ours.
 pub(crate) fn run_peers() -> Result<()> {
-    run_steps([&PEERS])
+    run_steps(&[PEERS])
 }
 
 /// Installs what makes and tries the Debian package and the image.
 pub(crate) fn run_packagers() -> Result<()> {
-    run_steps([&PACKAGERS, &KUBERNETES, &PEBBLE])
+    run_steps(&[PACKAGERS, KUBERNETES, PEBBLE])
 }
 
 /// Installs a program that cargo builds unless it is there, and says where.
@@ -140,17 +161,28 @@ pub(crate) fn cargo_tool(name: &str) -> Result<PathBuf> {
     cargo::path(&Root::open()?, name)
 }
 
-fn run_steps<'a>(steps: impl IntoIterator<Item = &'a Step>) -> Result<()> {
-    let root = Root::open()?;
+fn run_steps(steps: &[Step]) -> Result<()> {
+    succeed_without(&run_in_turn(&Root::open()?, steps)?)
+}
+
+/// Runs the steps one after another, and returns the names of those that failed.
+fn run_in_turn<'a>(
+    root: &Root,
+    steps: impl IntoIterator<Item = &'a Step>,
+) -> Result<Vec<&'static str>> {
     let mut failed = Vec::new();
     for step in steps {
         let begin = Instant::now();
-        let outcome = (step.run)(&root);
+        let outcome = (step.run)(root);
         report(step.name, &outcome, begin)?;
         if outcome.is_err() {
             failed.push(step.name);
         }
     }
+    Ok(failed)
+}
+
+fn succeed_without(failed: &[&str]) -> Result<()> {
     if !failed.is_empty() {
         bail!("not installed: {}", failed.join(", "));
     }
