@@ -484,6 +484,21 @@ fn a_server_that_never_accepts_ends_a_closed_loop() {
     assert_eq!(failed.iter().sum::<u64>(), 50);
 }
 
+/// Those that wait for room in its queue when the time is up are no different from those in it.
+#[test]
+fn all_that_wait_for_a_server_at_the_end_have_failed() {
+    let (_directory, _listener, mut stream) = in_front_of_a_short_backlog();
+    stream.end = End {
+        requests: None,
+        duration: Some(Duration::from_millis(50)),
+    };
+    stream.connections = 20;
+    stream.timeout = Duration::from_millis(200);
+    let tally = tally(stream);
+    assert_eq!((tally.counts.sent, tally.responses()), (20, 0));
+    assert_eq!(tally.failures.total(), 20, "{:?}", tally.failures);
+}
+
 #[test]
 fn a_stream_that_was_over_keeps_its_time_in_an_interrupted_run() {
     let server = Server::start(|_| hello());

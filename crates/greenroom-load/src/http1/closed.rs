@@ -102,31 +102,29 @@ impl Closed {
         core.open_connections() == 0 && self.paused.is_empty()
     }
 
-    /// Opens a connection for a request of now, or of `intended` if it has waited for room in the
-    /// backlog.
+    /// Opens a connection for a request of now, or for that of `intended`, which has waited for
+    /// room in the backlog: as one that is in flight, also when no more are sent.
     fn open(&mut self, core: &mut Core, intended: Option<u64>) {
         let now = core.clock.now();
-        if !self.has_turns(now) {
-            return;
-        }
+        let intended = match intended {
+            Some(intended) => intended,
+            None if self.has_turns(now) => {
+                self.take_turn(core);
+                now
+            }
+            None => return,
+        };
         let group = core.routes.next_origin();
-        let intended = intended.unwrap_or(now);
         match core.open(group, intended, now) {
-            Opened::Connection(key) => {
-                self.take_turn(core);
-                self.opened.push(key);
-            }
-            Opened::Failed => {
-                self.take_turn(core);
-                self.pause(core, None);
-            }
+            Opened::Connection(key) => self.opened.push(key),
+            Opened::Failed => self.pause(core, None),
             Opened::Busy => self.pause(core, Some(intended)),
         }
     }
 
     fn pause(&mut self, core: &Core, intended: Option<u64>) {
         let now = core.clock.now();
-        if self.has_turns(now) {
+        if intended.is_some() || self.has_turns(now) {
             let due = now + PAUSE_NS;
             self.paused.push_back(Paused { due, intended });
         }
