@@ -6,10 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use notify_debouncer_mini::notify::{RecommendedWatcher, RecursiveMode};
-use notify_debouncer_mini::{DebounceEventResult, Debouncer, new_debouncer};
+use futures_util::FutureExt;
+use notify::event::{AccessKind, AccessMode};
+use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher, recommended_watcher};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
+use tokio::time::sleep;
 
 /// The time for which changes are gathered: editors write in several steps.
 const GATHERED: Duration = Duration::from_millis(200);
@@ -20,7 +22,7 @@ const LINKS_MAX: usize = 40;
 /// Watches the directories of files, since editors put a new file in the place of the old one, and
 /// those of the links on the way there, since `ConfigMap`s of Kubernetes exchange a link.
 pub(super) struct Watch {
-    watcher: Debouncer<RecommendedWatcher>,
+    watcher: RecommendedWatcher,
     /// The files and links.
     places: Arc<Mutex<BTreeSet<PathBuf>>>,
     directories: BTreeSet<PathBuf>,
@@ -32,9 +34,13 @@ impl Watch {
         let changed = Arc::new(Notify::new());
         let places = Arc::new(Mutex::new(BTreeSet::new()));
         let (told, known) = (Arc::clone(&changed), Arc::clone(&places));
-        let watcher = new_debouncer(GATHERED, move |events: DebounceEventResult| {
-            let (events, known) = (events.unwrap_or_default(), known.lock());
-            if events.iter().any(|event| known.contains(&event.path)) {
+        let watcher = recommended_watcher(move |event: notify::Result<Event>| {
+            // Without a path, events were lost, and any of the files may have changed.
+            let concerns = |event: Event| {
+                let known = known.lock();
+                event.paths.is_empty() || event.paths.iter().any(|path| known.contains(path))
+            };
+            if event.is_ok_and(|event| is_change(event.kind) && concerns(event)) {
                 told.notify_one();
             }
         })
@@ -49,39 +55,62 @@ impl Watch {
         Ok(watch)
     }
 
-    /// Watches these files in place of those before. What cannot be watched is left out.
+    /// Watches these files in place of those before. What cannot be watched is left out, with a
+    /// warning.
     ///
     /// # Errors
     ///
-    /// If a directory cannot be watched; of several, that of one.
+    /// If the directory of one of the files cannot be watched, links resolved.
     pub(super) fn renew(&mut self, files: &[PathBuf]) -> anyhow::Result<()> {
-        let places: BTreeSet<PathBuf> = files.iter().flat_map(|file| places(file)).collect();
-        let parents = places.iter().filter_map(|place| place.parent());
-        let wanted: BTreeSet<PathBuf> = parents.map(Path::to_owned).collect();
+        let parent = |place: &PathBuf| place.parent().map(Path::to_owned);
+        let all: Vec<Vec<PathBuf>> = files.iter().map(|file| places(file)).collect();
+        let own: BTreeSet<PathBuf> = all
+            .iter()
+            .filter_map(|places| parent(places.last()?))
+            .collect();
+        let places: BTreeSet<PathBuf> = all.into_iter().flatten().collect();
+        let wanted: BTreeSet<PathBuf> = places.iter().filter_map(parent).collect();
         *self.places.lock() = places;
+        for directory in &self.directories - &wanted {
+            // It may be gone, and is not watched any more then.
+            let _gone = self.watcher.unwatch(&directory);
+        }
+        self.directories.clear();
         let mut outcome = Ok(());
-        for directory in &wanted - &self.directories {
-            let watcher = self.watcher.watcher();
-            match watcher.watch(&directory, RecursiveMode::NonRecursive) {
+        // All of them: a directory may be another of the same name by now, or have lost its watch
+        // with another name of its own.
+        for directory in wanted {
+            match self.watcher.watch(&directory, RecursiveMode::NonRecursive) {
                 Ok(()) => {
                     self.directories.insert(directory);
                 }
-                Err(error) => {
+                Err(error) if own.contains(&directory) => {
                     let said = format!("--watch: {}", directory.display());
                     outcome = Err(error).context(said);
                 }
+                Err(error) => {
+                    let directory = directory.display();
+                    tracing::warn!("--watch: {directory}: {error}; links there are not watched");
+                }
             }
-        }
-        for directory in &self.directories - &wanted {
-            // It may be gone, and is not watched any more then.
-            let _gone = self.watcher.watcher().unwatch(&directory);
-            self.directories.remove(&directory);
         }
         outcome
     }
 
+    /// Waits for changes, and gathers those that follow.
     pub(super) async fn changed(&self) {
         self.changed.notified().await;
+        sleep(GATHERED).await;
+        // Those that were gathered meanwhile.
+        let _gathered = self.changed.notified().now_or_never();
+    }
+}
+
+/// Returns `true` unless a file was only opened or read, as a reload itself does.
+fn is_change(kind: EventKind) -> bool {
+    match kind {
+        EventKind::Access(access) => access == AccessKind::Close(AccessMode::Write),
+        _ => true,
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::fs;
 use std::io::{Read, Write};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
@@ -119,7 +121,7 @@ fn no_request_is_lost_while_files_are_taken_over() {
     directory.write("pid.psgi", PID);
     let site = Site::serve(directory, &[]);
     let address = site.server.address.clone();
-    let asking = std::thread::spawn(move || {
+    let asking = thread::spawn(move || {
         for _ in 0..300 {
             for path in ["/kept", "/changed"] {
                 let mut connection = begin(&address, "GET", path, "Host: localhost\r\n");
@@ -203,6 +205,26 @@ fn watch_sees_the_passwords_that_a_new_file_names() {
     site.directory.write("greenroom.toml", responding("three"));
     site.server.wait_for_log("in force");
     assert_eq!(site.get("/").text(), "three");
+}
+
+/// A reload reads the files, and whoever looks into one opens it.
+#[test]
+fn watch_takes_reading_for_no_change() {
+    let directory = Directory::new("");
+    directory.write("passwords", member("first"));
+    directory.write("greenroom.toml", of_members("passwords"));
+    let site = Site::serve(directory, &["--watch"]);
+    site.directory.write("passwords", member("second"));
+    site.server.wait_for_log("in force");
+    let since = Instant::now();
+    while since.elapsed() < Duration::from_secs(1) {
+        fs::read(site.directory.path("passwords")).expect("it is there");
+        thread::yield_now();
+    }
+    site.server.signal(Signal::TERM);
+    let rest = site.server.rest_of_log();
+    let again = rest.iter().any(|line| line.contains("a file has changed"));
+    assert!(!again, "{rest:#?}");
 }
 
 #[test]
