@@ -63,7 +63,7 @@ pub(crate) fn check(server: Pid, what: &str) -> Result<(), String> {
         format!(
             "process {server} {what}, which would end it: it is no \
              `greenroom serve` and no program with `upgrade_on_signal`, or has not begun to serve, \
-             or is in another container"
+             or is in another container, or had no Unix socket to be found by, as its log says"
         )
     })
 }

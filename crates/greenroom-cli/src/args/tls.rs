@@ -139,8 +139,8 @@ pub(crate) struct AcmeArgs {
     /// Directory of the account's key and the certificates
     ///
     /// By default $STATE_DIRECTORY/certificates, which systemd names by StateDirectory=; else
-    /// /var/lib/greenroom/certificates for root, and greenroom/certificates in $XDG_DATA_HOME or
-    /// ~/.local/share for others. It belongs to --user.
+    /// /var/lib/greenroom/certificates for root and with --user, to whom it belongs then, and
+    /// greenroom/certificates in $XDG_DATA_HOME or ~/.local/share for others.
     #[arg(
         long = "acme-storage",
         env = "GREENROOM_ACME_STORAGE",

@@ -1,5 +1,6 @@
 //! Certificates that come by themselves.
 
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::pin::pin;
@@ -15,11 +16,19 @@ use super::inherited;
 use crate::args::AcmeArgs;
 
 /// Returns the directory of the certificates; `None` if none are to be obtained.
-pub(super) fn storage(args: &AcmeArgs) -> anyhow::Result<Option<PathBuf>> {
+pub(super) fn storage(args: &AcmeArgs, user: Option<&str>) -> anyhow::Result<Option<PathBuf>> {
     if args.domains.is_empty() && !args.automatic_certificates {
         return Ok(None);
     }
-    let storage = args.storage.clone().map_or_else(default_storage, Ok)?;
+    let storage = match &args.storage {
+        // A slash or a dot at the end would have the system follow a link of that name.
+        Some(storage) => storage.components().collect(),
+        // With --user it was root who began, even if the next version no longer is.
+        None => default_storage(
+            user.is_some() || rustix::process::geteuid().is_root(),
+            |variable| std::env::var_os(variable),
+        )?,
+    };
     Ok(Some(storage))
 }
 
@@ -148,16 +157,44 @@ impl Names {
 }
 
 /// The directory of the service manager, of the system, or of the user.
-fn default_storage() -> anyhow::Result<PathBuf> {
-    const OF_ROOT: &str = "/var/lib/greenroom/certificates";
-    let of = |variable: &str| std::env::var_os(variable).map(PathBuf::from);
+fn default_storage(
+    is_of_system: bool,
+    environment: impl Fn(&str) -> Option<OsString>,
+) -> anyhow::Result<PathBuf> {
+    const OF_SYSTEM: &str = "/var/lib/greenroom/certificates";
+    let of = |variable| environment(variable).map(PathBuf::from);
     if let Some(directory) = of("STATE_DIRECTORY") {
         return Ok(directory.join("certificates"));
     }
-    if rustix::process::geteuid().is_root() {
-        return Ok(PathBuf::from(OF_ROOT));
+    if is_of_system {
+        return Ok(PathBuf::from(OF_SYSTEM));
     }
     let data = of("XDG_DATA_HOME").or_else(|| Some(of("HOME")?.join(".local/share")));
     let data = data.context("nobody says where certificates are kept: use --acme-storage DIR")?;
     Ok(data.join("greenroom/certificates"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_is_the_service_managers_directory_then_the_systems_then_the_users() {
+        let home = |variable: &str| (variable == "HOME").then(|| OsString::from("/home/www"));
+        let managed = |variable: &str| {
+            let value = OsString::from("/var/lib/private/www");
+            (variable == "STATE_DIRECTORY").then_some(value)
+        };
+        let storage = |is_of_system, environment: &dyn Fn(&str) -> Option<OsString>| {
+            default_storage(is_of_system, environment).expect("it is known")
+        };
+        let own = Path::new("/home/www/.local/share/greenroom/certificates");
+        assert_eq!(storage(false, &home), own);
+        let of_system = Path::new("/var/lib/greenroom/certificates");
+        assert_eq!(storage(true, &home), of_system);
+        let of_manager = Path::new("/var/lib/private/www/certificates");
+        assert_eq!(storage(true, &managed), of_manager);
+        let unknown = default_storage(false, |_| None).expect_err("nobody says");
+        assert!(unknown.to_string().contains("--acme-storage"), "{unknown}");
+    }
 }

@@ -108,7 +108,7 @@ fn secure(
     identity: Option<&Identity>,
     upgrades: &Upgrades,
 ) -> anyhow::Result<Secured> {
-    let storage = acme::storage(&args.tls.acme)?;
+    let storage = acme::storage(&args.tls.acme, args.process.user.as_deref())?;
     if let (Some(_), Some(storage)) = (identity, &storage) {
         storage::look(storage)?;
     }

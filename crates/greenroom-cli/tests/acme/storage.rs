@@ -185,10 +185,13 @@ fn a_link_of_the_user_s_in_the_place_of_the_directory_is_refused() {
     fs::create_dir(&target).unwrap();
     symlink(&target, &storage).unwrap();
     std::os::unix::fs::lchown(&storage, Some(NOBODY), Some(NOBODY)).unwrap();
-    let message = refused(&storage);
-    assert!(message.contains("a link of another user's"), "{message}");
-    assert_eq!(owner(&target), 0);
-    assert_eq!(fs::read_dir(&target).unwrap().count(), 0);
+    for ending in ["", "/", "/."] {
+        let named = PathBuf::from(format!("{}{ending}", storage.display()));
+        let message = refused(&named);
+        assert!(message.contains("a link of another user's"), "{message}");
+        assert_eq!(owner(&target), 0);
+        assert_eq!(fs::read_dir(&target).unwrap().count(), 0);
+    }
     // Root's own is followed.
     std::os::unix::fs::lchown(&storage, Some(0), Some(0)).unwrap();
     let _server = Running::start(&mut serve(&storage));
