@@ -210,8 +210,9 @@ impl Cluster {
     }
 
     /// Takes nothing new from other nodes, tells them so, and waits until the connection has sent
-    /// what there is to send; at most this long. Publications are to be
-    /// [left](Publication::leave) first, as they know what is under way.
+    /// what there is to send; at most this long. Publications and hostings are to be
+    /// left first ([`Publication::leave`], [`Hosting::leave`](crate::Hosting::leave)), as they know
+    /// what is under way: what is still active here is not to be relied on any more.
     pub async fn drain(&self, within: Duration) {
         let core = self.core();
         core.is_draining.store(true, Ordering::Relaxed);
@@ -240,7 +241,7 @@ async fn join(core: &Arc<Core>, tasks: &mut JoinSet<()>) -> Result<(), ConnectEr
     let (bucket, membership) = (nats.stores.nodes.clone(), Arc::clone(&core.membership));
     retry(core.limits.connect_timeout, || async {
         let written = membership.write(&bucket, &core.record()).await;
-        written.map_err(|error| ConnectError::Join(error.to_string()))
+        written.map_err(ConnectError::join)
     })
     .await?;
     let watcher = Watcher {
@@ -251,16 +252,8 @@ async fn join(core: &Arc<Core>, tasks: &mut JoinSet<()>) -> Result<(), ConnectEr
         lease: core.limits.lease,
     };
     tasks.spawn(watcher.follow());
-    let (weak, announced) = (Arc::downgrade(core), core.announced.clone());
     let name = core.limits.node_name.clone();
-    tasks.spawn(membership.keep(
-        bucket,
-        move || {
-            let core = weak.upgrade();
-            core.map_or_else(Default::default, |core| core.record())
-        },
-        announced,
-    ));
+    tasks.spawn(membership.keep(Arc::downgrade(core)));
     tasks.spawn(measure(Arc::downgrade(core)));
     tracing::info!(target: "greenroom::cluster", node = %core.me(), name, "joined the cluster");
     Ok(())

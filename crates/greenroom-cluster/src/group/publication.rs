@@ -130,8 +130,10 @@ impl Publication {
         };
         publication.begin(durable_max);
         let (ended, core) = (actor.clone(), Arc::downgrade(core));
+        let stop_durable = publication.stop_durable.clone();
         publication.tasks.spawn(async move {
             ended.terminated().await;
+            stop_durable.send_replace(true);
             if let Some(core) = core.upgrade() {
                 core.membership.change();
             }

@@ -1,3 +1,4 @@
+use std::fmt::Display;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -54,6 +55,18 @@ pub enum ConnectError {
     /// This node's record could not be written.
     #[error("this node cannot say that it is there: {0}")]
     Join(String),
+    /// Nodes with another lease are there.
+    #[error(
+        "the lease is {}, but that of the nodes which are there is {}: use theirs, or end them first",
+        humantime::format_duration(*lease),
+        humantime::format_duration(*theirs)
+    )]
+    Lease {
+        /// That of this node ([`ClusterSettings::lease`]).
+        lease: Duration,
+        /// That of the others.
+        theirs: Duration,
+    },
     /// It took longer than it may.
     #[error("the cluster did not respond within {}", humantime::format_duration(*after))]
     Late {
@@ -63,6 +76,12 @@ pub enum ConnectError {
     /// A subscription was not made.
     #[error("this node cannot subscribe: {0}")]
     Subscribe(#[from] async_nats::SubscribeError),
+}
+
+impl ConnectError {
+    pub(crate) fn join(error: impl Display) -> Self {
+        Self::Join(error.to_string())
+    }
 }
 
 impl Nats {

@@ -1,13 +1,12 @@
 //! The handling of requests that come to a subscription.
 
 use std::collections::VecDeque;
-use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Weak};
 
 use async_nats::{Message, Subject, Subscriber};
+use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
-use futures_util::{FutureExt, StreamExt};
 use tokio::runtime::Handle;
 use tokio::sync::OwnedSemaphorePermit;
 
@@ -98,14 +97,9 @@ fn handle(core: Arc<Core>, message: Message) -> impl Future<Output = Handled> + 
     async move {
         let response = match begun {
             Ok((handling, permit)) => {
-                // What encodes and decodes is a user's, and other requests are polled by the same
-                // task.
-                let handled = AssertUnwindSafe(handling).catch_unwind().await;
+                let response = handling.await;
                 drop(permit);
-                handled.unwrap_or_else(|_| {
-                    let error = "it panicked outside of the actor".to_owned();
-                    Response::rejected(Rejection::Failed { error })
-                })
+                response
             }
             Err(rejection) => Response::rejected(rejection),
         };

@@ -1,7 +1,9 @@
 //! The buckets and streams of a cluster, made by the first node that connects.
 
 use async_nats::Client;
+use async_nats::jetstream::context::CreateStreamError;
 use async_nats::jetstream::{self, Context, kv, stream};
+use futures_util::TryStreamExt;
 
 use super::Subjects;
 use super::connect::ConnectError;
@@ -15,6 +17,7 @@ pub(crate) struct Stores {
     pub(crate) jetstream: Context,
     /// The records of the nodes that live.
     pub(crate) nodes: kv::Store,
+    config_of_nodes: stream::Config,
     /// The owners of entities.
     pub(crate) leases: kv::Store,
     /// The states of entities.
@@ -42,8 +45,7 @@ impl Stores {
         let nodes = stream::Config {
             max_age: limits.lease,
             duplicate_window: limits.lease.min(DUPLICATE_WINDOW),
-            // A node that lives writes again: there is nothing to keep over a restart of servers.
-            storage: stream::StorageType::Memory,
+            // On disk, though short-lived: a server that restarts would forget the bucket itself.
             ..nodes.config()
         };
         let leases = bucket("leases", "The node of each active entity").config();
@@ -70,12 +72,19 @@ impl Stores {
         };
         jetstream.get_or_create_stream(dead).await?;
         Ok(Self {
-            nodes: open(&jetstream, nodes).await?,
+            nodes: open_nodes(&jetstream, &nodes).await?,
+            config_of_nodes: nodes,
             leases: open(&jetstream, leases).await?,
             states: open(&jetstream, states).await?,
             durable: jetstream.get_or_create_stream(durable).await?,
             jetstream,
         })
+    }
+
+    /// Makes the bucket of nodes if it is gone, as after a loss of the servers' disks.
+    pub(crate) async fn restore_nodes(&self) -> Result<(), CreateStreamError> {
+        let made = self.jetstream.get_or_create_stream(&self.config_of_nodes);
+        made.await.map(drop)
     }
 }
 
@@ -105,6 +114,38 @@ impl Bucket {
             ..Default::default()
         }
     }
+}
+
+/// Opens the bucket of nodes, or makes it. Another lease than that of nodes which live is refused:
+/// their records would end too soon, or too late, for one of them.
+async fn open_nodes(
+    jetstream: &Context,
+    config: &stream::Config,
+) -> Result<kv::Store, ConnectError> {
+    let nodes = open(jetstream, config.clone()).await?;
+    let there = &nodes.stream.cached_info().config;
+    if there.max_age == config.max_age {
+        return Ok(nodes);
+    }
+    let mut living = nodes.keys().await.map_err(ConnectError::join)?;
+    if living
+        .try_next()
+        .await
+        .map_err(ConnectError::join)?
+        .is_some()
+    {
+        return Err(ConnectError::Lease {
+            lease: config.max_age,
+            theirs: there.max_age,
+        });
+    }
+    let changed = stream::Config {
+        max_age: config.max_age,
+        duplicate_window: config.duplicate_window,
+        ..there.clone()
+    };
+    jetstream.update_stream(changed).await?;
+    Ok(nodes)
 }
 
 /// Opens a bucket, or makes it.

@@ -1,8 +1,8 @@
 //! A node's own record, kept in the bucket of nodes as long as it lives, and the watch of the
 //! others'.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use async_nats::Client;
@@ -14,6 +14,7 @@ use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::{NodeId, Record, Table};
+use crate::core::Core;
 
 /// A node writes its record this many times within the lease.
 const RENEWALS_IN_LEASE: u32 = 3;
@@ -57,13 +58,8 @@ impl Membership {
         self.changed.notify_one();
     }
 
-    /// Keeps the record until it is removed. `record` is asked for each write.
-    pub(crate) async fn keep(
-        self: Arc<Self>,
-        bucket: Store,
-        record: impl Fn() -> Record,
-        announced: watch::Sender<u64>,
-    ) {
+    /// Keeps the record until it is removed, or the node is gone.
+    pub(crate) async fn keep(self: Arc<Self>, node: Weak<Core>) {
         let every = self.lease / RENEWALS_IN_LEASE;
         let mut next = Instant::now();
         loop {
@@ -74,13 +70,19 @@ impl Membership {
             if self.has_left.load(Ordering::Relaxed) {
                 return;
             }
-            next = match self.write(&bucket, &record()).await {
+            let Some(core) = node.upgrade() else { return };
+            let Some(nats) = core.nats() else { return };
+            next = match self.write(&nats.stores.nodes, &core.record()).await {
                 Ok(()) => {
-                    announced.send_modify(|count| *count += 1);
+                    core.announced.send_modify(|count| *count += 1);
                     Instant::now() + every
                 }
                 Err(error) => {
                     tracing::warn!(target: TARGET, %error, "this node's record was not written");
+                    let restored = timeout(every, nats.stores.restore_nodes()).await;
+                    if let Ok(Err(error)) = restored {
+                        tracing::warn!(target: TARGET, %error, "the bucket of nodes is not there");
+                    }
                     Instant::now() + every / 4
                 }
             };
@@ -100,6 +102,8 @@ impl Membership {
     /// Removes the record: this node leaves.
     pub(crate) async fn remove(&self, bucket: &Store) {
         self.has_left.store(true, Ordering::Relaxed);
+        // From the moment when the others may not see it any more.
+        self.until.send_replace(Some(Instant::now()));
         let removed = timeout(self.lease / 2, bucket.delete(self.me.as_str())).await;
         if !matches!(removed, Ok(Ok(()))) {
             tracing::info!(target: TARGET, "this node's record stays until its lease ends");

@@ -1,6 +1,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::future;
+use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -46,7 +47,7 @@ impl<A: RemoteActor> Handlers<A> {
     {
         let name = <A as RemoteMessage<M>>::NAME;
         let before = self.0.insert(name, |actor, payload, timeout| {
-            Box::pin(handle::<A, M, K>(actor, payload, timeout))
+            Box::pin(guarded(handle::<A, M, K>(actor, payload, timeout)))
         });
         let actor = <A as RemoteActor>::NAME;
         assert!(before.is_none(), "{actor} has two messages `{name}`");
@@ -82,6 +83,18 @@ impl<A: RemoteActor> fmt::Debug for Handlers<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(self.names()).finish()
     }
+}
+
+/// What encodes and decodes is a user's. A panic there is a failure of the message, and ends nothing
+/// else that the same task does.
+async fn guarded(
+    handling: impl Future<Output = Result<Bytes, Rejection>>,
+) -> Result<Bytes, Rejection> {
+    let handled = AssertUnwindSafe(handling).catch_unwind().await;
+    handled.unwrap_or_else(|_| {
+        let error = "it panicked outside of the actor".to_owned();
+        Err(Rejection::Failed { error })
+    })
 }
 
 async fn handle<A, M, K>(

@@ -11,6 +11,7 @@ use greenroom_cluster::{
 };
 use greenroom_test_servers::{NatsCluster, NatsServer};
 use tokio::sync::mpsc;
+use tokio::time::timeout;
 
 use crate::counter::{
     Counter, CounterRemoteMessages, GATES, Host, LONG, caller, host, node, server, spawn,
@@ -224,8 +225,8 @@ async fn a_watcher_is_told_who_joins_leaves_and_is_lost() {
 #[tokio::test(flavor = "multi_thread")]
 async fn requests_go_on_when_the_server_comes_back() {
     let mut server = server();
-    let _host = host(&server, "one").await;
-    let (_node, counters) = caller(&server).await;
+    let host = host(&server, "one").await;
+    let (node, counters) = caller(&server).await;
     server.kill();
     let error = counters
         .add(1)
@@ -240,6 +241,33 @@ async fn requests_go_on_when_the_server_comes_back() {
         }
     };
     assert_eq!(name, "one");
+    // No node has connected anew, and still they hear of each other.
+    let published = host.cluster.publish("others", &host.actor);
+    let _published = published.expect("it is new");
+    let known = timeout(LONG, node.member_known::<Counter>("others"));
+    known.await.expect("the record is kept");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_lease_than_that_of_nodes_which_live_is_refused() {
+    let server = server();
+    let connect = async |lease: u64| {
+        let settings = ClusterSettings::new(&server.url()).expect("an address");
+        let settings = settings.lease(Duration::from_secs(lease));
+        let patience = Duration::from_secs(lease.min(2));
+        Cluster::connect(settings.connect_timeout(patience)).await
+    };
+    let first = connect(6).await.expect("it is alone");
+    for other in [1, 30] {
+        let error = connect(other).await.expect_err("it is another one");
+        let text = format!("the lease is {other}s, but that of the nodes which are there is 6s");
+        assert!(error.to_string().starts_with(&text), "{error}");
+    }
+    connect(6).await.expect("it is theirs").drain(LONG).await;
+    first.drain(LONG).await;
+    let _longer = connect(30).await.expect("nobody is left");
+    let error = connect(6).await.expect_err("it is another one now");
+    assert!(matches!(error, ConnectError::Lease { .. }), "{error}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -342,4 +370,21 @@ async fn a_reply_whose_encoding_panics_is_an_error_and_others_are_served() {
     let error = miners.mine(true).ask().await.expect_err("it panics");
     assert!(matches!(error, RemoteError::Failed { .. }), "{error}");
     assert!(miners.mine(false).ask().await.expect("a reply").is_none());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_durable_message_whose_reply_panics_is_dead_in_the_end() {
+    let server = server();
+    let settings = ClusterSettings::new(&server.url()).expect("an address");
+    let settings = settings.connect_timeout(LONG).failures_max(1);
+    let cluster = Cluster::connect(settings).await.expect("it connects");
+    let system = ActorSystem::new().expect("a system");
+    let published = cluster.publish("miners", &system.spawn(|| Miner));
+    let _published = published.expect("it is new");
+    let miners: Remote<Miner> = cluster.actor("miners").expect("a name");
+    let delivered = miners.mine(true).deliver().await;
+    delivered.expect("it is taken");
+    while cluster.status().dead_letters == 0 {
+        tokio::task::yield_now().await;
+    }
 }
