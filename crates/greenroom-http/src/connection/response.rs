@@ -181,8 +181,14 @@ impl Connection {
         }
     }
 
-    /// Appends a whole response of the server's own, and ends the connection with it.
-    pub fn dismiss<T>(&mut self, response: &Response<T>, context: &Context, out: &mut Vec<u8>)
+    /// Appends a whole response of the server's own, and ends the connection with it. Returns the
+    /// bytes of its body that are sent: none to HEAD.
+    pub fn dismiss<T>(
+        &mut self,
+        response: &Response<T>,
+        context: &Context,
+        out: &mut Vec<u8>,
+    ) -> usize
     where
         T: AsRef<[u8]>,
     {
@@ -196,5 +202,6 @@ impl Connection {
         let sent = self.data(body.len(), out).length;
         out.extend_from_slice(&body[..sent]);
         self.response_state = ResponseState::Finished;
+        sent
     }
 }

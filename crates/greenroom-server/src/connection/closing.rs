@@ -119,15 +119,13 @@ impl<A: App> Connection<A> {
         if self.socket.is_hung_up() {
             return true;
         }
-        let since = match (self.waiting.wait, &mut self.exchange) {
-            (Wait::Handler, _) => self.waiting.since,
-            // It may have ended its side at any time since its request.
-            (Wait::Watch, Some(exchange)) if !exchange.is_responding() => {
-                exchange.as_mut().about().since
-            }
-            _ => return false,
+        let is_working = match self.waiting.wait {
+            Wait::Handler => true,
+            Wait::Watch => !self.http.is_responding(),
+            _ => false,
         };
-        self.home.age(since) > HALF_CLOSED && !self.home.settings.half_close
+        let is_late = self.home.age(self.waiting.since) > HALF_CLOSED;
+        is_working && is_late && !self.home.settings.half_close
     }
 
     /// Waits for a client that ended its side, and may have left: for a response that begins soon,
@@ -184,23 +182,12 @@ impl<A: App> Connection<A> {
     pub(super) fn refuse_body(&mut self, error: BodyError, scratch: &mut Scratch) -> Turn<A> {
         self.with_feeder(|feeder| feeder.end(Err(error)));
         let detail = error.to_string();
-        let mut rejection = Rejection::new(error.status(), &detail);
-        if let Some(exchange) = &mut self.exchange {
-            let about = exchange.as_mut().about();
-            about.status = Some(error.status());
-            access::end(about, self.peer);
-            rejection = rejection.of(about);
-        }
-        let is_due = self.http.is_response_due();
-        let mut response = is_due.then(|| self.home.settings.rejections.response(&rejection));
-        if let (Some(response), Some(exchange)) = (&mut response, &mut self.exchange) {
-            exchange.as_mut().about().respond(response.headers_mut());
-        }
-        self.drop_exchange();
-        let Some(response) = response else {
+        if !self.http.is_response_due() {
+            self.cut_exchange();
             return Turn::End(Outcome::Closed);
-        };
-        self.dismiss(&response, scratch);
+        }
+        let rejection = Rejection::new(error.status(), &detail);
+        self.respond_instead(rejection, scratch);
         Turn::Again
     }
 
@@ -210,12 +197,31 @@ impl<A: App> Connection<A> {
         self.dismiss(&response, scratch);
     }
 
-    /// Sends a response of the server's own and ends the connection.
-    pub(super) fn dismiss(&mut self, response: &Response<Bytes>, scratch: &mut Scratch) {
+    /// Drops the handler of the request under way, whose response has not begun, and responds in
+    /// its place.
+    pub(super) fn respond_instead(&mut self, rejection: Rejection<'_>, scratch: &mut Scratch) {
+        let Some(mut exchange) = self.exchange.take() else {
+            return self.reject(&rejection, scratch);
+        };
+        let about = exchange.as_mut().about();
+        about.status = Some(rejection.status);
+        let rejection = rejection.of(about);
+        let mut response = self.home.settings.rejections.response(&rejection);
+        about.respond(response.headers_mut());
+        about.sent = self.dismiss(&response, scratch) as u64;
+        access::end(about, self.peer);
+        self.exchange = Some(exchange);
+        self.drop_exchange();
+    }
+
+    /// Sends a response of the server's own and ends the connection. Returns the bytes of its body
+    /// that are sent.
+    fn dismiss(&mut self, response: &Response<Bytes>, scratch: &mut Scratch) -> usize {
         let context = self.home.context.borrow();
-        self.http.dismiss(response, &context, &mut scratch.out);
+        let sent = self.http.dismiss(response, &context, &mut scratch.out);
         drop(context);
         self.closing = Closing::Linger;
+        sent
     }
 
     /// Returns `true` if the request under way, or the next if there is none, is the last.

@@ -149,11 +149,9 @@ impl<A: App> Connection<A> {
             metered: self.meter(&head.request),
             logged: self.tell(&mut head.request),
             status: Some(response.status()),
-            sent: response.body().len() as u64,
             ..About::new(method, target, self.home.now())
         };
         about.respond(response.headers_mut());
-        access::end(&mut about, self.peer);
         let too_long =
             matches!(head.body, BodyLength::Exact(bytes) if bytes > DISCARDED_BYTES_MAX as u64);
         // A client that was not told to go on may or may not send its body.
@@ -170,6 +168,8 @@ impl<A: App> Connection<A> {
         // Nothing of it is missing.
         let _whole = self.http.finish(None, &mut scratch.out);
         drop(context);
+        about.sent = sent as u64;
+        access::end(&mut about, self.peer);
         self.responded = true;
         self.waiting.over(self.home.now());
         if !self.http.keeps_alive() {
@@ -189,6 +189,8 @@ fn location(request: &Request<()>, port: Option<u16>) -> Option<HeaderValue> {
     let host = request.headers().get(HOST)?;
     let host = Authority::try_from(host.as_bytes()).ok()?;
     let target = request.uri().path_and_query()?.as_str();
+    // That of `OPTIONS *` is no path.
+    let target = if target == "*" { "/" } else { target };
     let port = port.filter(|port| *port != HTTPS_PORT);
     let port = port.map_or(String::new(), |port| format!(":{port}"));
     HeaderValue::try_from(format!("https://{}{port}{target}", host.host())).ok()

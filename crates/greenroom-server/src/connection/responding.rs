@@ -114,6 +114,10 @@ impl<A: App> Connection<A> {
                 }
                 Poll::Ready(Ok(bytes)) => {
                     scratch.filled(bytes);
+                    if !self.http.is_received() {
+                        // Who ends its side behind its body does so from now on.
+                        self.waiting.restart(self.home.now());
+                    }
                     if is_long {
                         self.spend(bytes as u64);
                     }
@@ -124,7 +128,7 @@ impl<A: App> Connection<A> {
                 Poll::Ready(Err(error)) => return self.broken(&error),
             }
         }
-        if wait == Wait::Watch && !self.ended && self.socket.has_ended() {
+        if wait == Wait::Watch && !self.ended && self.has_ended_unread() {
             self.ended = true;
             if self.has_left() {
                 return self.end_of_input();
@@ -134,6 +138,12 @@ impl<A: App> Connection<A> {
             return self.wait_half_closed(cx);
         }
         Turn::Wait(if self.ended { Wait::Handler } else { wait })
+    }
+
+    /// Returns `true` if the client has ended its side, or is gone, behind what was not read of it. Of
+    /// one that may still be sending its body only a reset tells.
+    fn has_ended_unread(&self) -> bool {
+        self.socket.is_hung_up() || self.http.is_received() && self.socket.has_ended()
     }
 
     /// Sends the head of the response. Returns the body in place of its own if it is a rejection.
@@ -158,7 +168,11 @@ impl<A: App> Connection<A> {
             self.http.close_after_response();
         }
         let about = exchange.as_mut().about();
-        about.status = Some(response.status());
+        about.status = Some(match response.status() {
+            // Sent in its place: it is no final one.
+            status if status.is_informational() => StatusCode::INTERNAL_SERVER_ERROR,
+            status => status,
+        });
         let replaced = self.home.settings.rejections.replace(&mut response, about);
         let size = match (&replaced, response.body().size_hint().exact()) {
             (Some(body), _) => BodySize::Exact(body.len() as u64),
@@ -289,6 +303,7 @@ impl<A: App> Connection<A> {
         if let Some(exchange) = &mut self.exchange {
             let about = exchange.as_mut().about();
             if let Err(error) = complete {
+                about.cut = true;
                 tracing::warn!(%error, route = about.route(), "a response is cut short");
             }
             access::end(about, self.peer);
@@ -325,17 +340,7 @@ impl<A: App> Connection<A> {
     /// Responds for a handler that failed, and ends the connection: its service may be in any
     /// state.
     fn fail(&mut self, status: StatusCode, text: &'static str, scratch: &mut Scratch) {
-        let Some(exchange) = &mut self.exchange else {
-            return;
-        };
-        let about = exchange.as_mut().about();
-        about.status = Some(status);
-        let rejection = Rejection::new(status, text).of(about);
-        let mut response = self.home.settings.rejections.response(&rejection);
-        about.respond(response.headers_mut());
-        access::end(about, self.peer);
-        self.drop_exchange();
-        self.dismiss(&response, scratch);
+        self.respond_instead(Rejection::new(status, text), scratch);
     }
 }
 

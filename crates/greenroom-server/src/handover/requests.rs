@@ -256,7 +256,6 @@ impl<A: App> Requests<A> {
         translate: impl FnOnce(Request<B>) -> (Request<RequestBody>, Option<Noted>),
     ) -> Responding<A> {
         self.home.count_poll();
-        self.home.meter.count_request();
         if request.version() >= Version::HTTP_2
             && let Err(rejected) = self.check(&mut request)
         {
@@ -288,6 +287,7 @@ impl<A: App> Requests<A> {
                 ..self.responding(State::Declined { declined }, stream)
             };
         }
+        self.home.meter.count_request();
         let (request, noted) = translate(request);
         let request = Some(request);
         Responding {

@@ -34,6 +34,9 @@ use crate::{Address, Error};
 /// time to fill them.
 const UNSENT_BYTES_MAX: u32 = 128 * 1_024;
 
+/// The longest time in milliseconds that the system takes for `TCP_USER_TIMEOUT`.
+const UNTAKEN_MAX_MS: u128 = i32::MAX as u128;
+
 /// One listening socket.
 #[derive(Debug)]
 pub(crate) struct Listener {
@@ -77,8 +80,11 @@ impl Listener {
     /// (tcp(7), `TCP_USER_TIMEOUT`). Accepted connections inherit it.
     pub(crate) fn set_untaken_max(&self, time: Duration) {
         if let ListenerSocket::Tcp(listener) = &self.socket {
+            // None that the system cannot count is none at all: a listener that was taken over may
+            // have one already.
+            let time = (time.as_millis() <= UNTAKEN_MAX_MS).then_some(time);
             // A system that does not know it has limits of its own.
-            let _set = socket2::SockRef::from(listener).set_tcp_user_timeout(Some(time));
+            let _set = socket2::SockRef::from(listener).set_tcp_user_timeout(time);
         }
     }
 }

@@ -9,13 +9,16 @@ use bytes::Bytes;
 use futures_util::{StreamExt, stream};
 use greenroom_server::{BoxError, DrainReport, Error, Handle, Limits, RequestBody, Server};
 use http::Request;
+use http::header::CONTENT_LENGTH;
 use http_body::Frame;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest};
 use tokio::net::TcpStream;
 use tokio::task::{JoinHandle, spawn_local};
 
+use crate::client::get;
 use crate::listening::{ANY_PORT, tcp_address};
-use crate::rig::{Reply, app, streamed, within};
+use crate::panics::Log;
+use crate::rig::{Reply, Rig, app, local, streamed, within};
 
 const MILLISECOND: Duration = Duration::from_millis(1);
 
@@ -156,6 +159,31 @@ async fn a_body_in_chunks_that_fails_needs_no_reset() {
         let mut read = String::new();
         client.read_to_string(&mut read).await.unwrap();
         assert!(read.ends_with("\r\n\r\n5\r\nddddd\r\n"), "{read:?}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_access_log_tells_what_was_sent_and_what_was_cut() {
+    local(async {
+        Log::capture();
+        let handler = |request: Request<RequestBody>| async move {
+            assert_ne!(request.uri().path(), "/panics-at-once", "in the handler");
+            let mut response = streamed(stream::iter([Ok::<_, BoxError>(data(5))]));
+            response.headers_mut().insert(CONTENT_LENGTH, 10.into());
+            Ok(response)
+        };
+        let server = Rig::with(app(handler), |builder| builder.access_log(true));
+        for path in ["/shorter-than-it-says", "/panics-at-once"] {
+            let mut client = server.connect().await;
+            client.send(get(path)).await;
+            client.rest().await;
+        }
+        let line = |target| Log::line(&["greenroom::access", target]);
+        let line_of_short = line("target=/shorter-than-it-says ");
+        assert!(line_of_short.contains(" cut=true"), "{line_of_short}");
+        let line_of_panic = line("target=/panics-at-once ");
+        assert!(!line_of_panic.contains(" bytes=0"), "{line_of_panic}");
     })
     .await;
 }

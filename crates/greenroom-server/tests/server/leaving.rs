@@ -5,6 +5,7 @@ use std::time::Duration;
 use futures_util::{StreamExt, stream};
 use greenroom_server::{App, Server};
 use http_body::Frame;
+use http_body_util::BodyExt;
 use rustix::net::sockopt::set_socket_linger;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
@@ -303,6 +304,36 @@ async fn a_response_that_is_ready_at_once_goes_to_whoever_ended_its_side() {
         client.end().await;
         assert_eq!(client.response().await.text(), "at once");
         assert!(client.is_closed().await);
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn so_does_that_to_whoever_ended_its_side_behind_a_body_that_came_slowly() {
+    local(async {
+        let server = Rig::start(app(|request| async {
+            let mut body = request.into_body();
+            body.frame().await.unwrap().unwrap();
+            sleep(Duration::from_secs(3)).await;
+            let rest = body.collect().await.unwrap().to_bytes();
+            Ok(text(rest))
+        }));
+        // What is more than fits into the server stays in the system.
+        for bytes in [4, 100_000] {
+            let rest = "b".repeat(bytes);
+            let mut client = server.connect().await;
+            let length = 5 + bytes;
+            client
+                .send(format!(
+                    "POST / HTTP/1.1\r\nHost: test\r\nContent-Length: {length}\r\n\r\nfirst"
+                ))
+                .await;
+            settle().await;
+            sleep(Duration::from_millis(2_800)).await;
+            client.send(rest.clone()).await;
+            client.end().await;
+            assert_eq!(client.response().await.text(), rest);
+        }
     })
     .await;
 }
