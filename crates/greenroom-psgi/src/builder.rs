@@ -69,11 +69,19 @@ impl Builder {
     }
 
     /// Reloads when a file changes below the application's directory or one that was
-    /// [included](Self::include). Default: no. Hidden files, backups (`~`, `.bak`) and logs
+    /// [included](Self::include) or is [watched](Self::watch). Default: no. Hidden files, backups (`~`, `.bak`) and logs
     /// (`.log`) do not count.
     #[must_use]
     pub fn reload_on_change(mut self, reload_on_change: bool) -> Self {
         self.settings.reload_on_change = reload_on_change;
+        self
+    }
+
+    /// Adds a directory below which changes count for [`reload_on_change`](Self::reload_on_change),
+    /// such as that of an application which this one loads.
+    #[must_use]
+    pub fn watch(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.settings.watched.push(directory.into());
         self
     }
 

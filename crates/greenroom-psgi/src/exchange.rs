@@ -76,8 +76,9 @@ impl Exchange {
             Err(error) => return not_received(&parts, &error),
         };
         let outcome = match wish {
-            Some(wish) => self.upgrade(&mut parts, wish).await,
-            None => self.ask(&mut parts, &upload).await,
+            // One with a body is no request to leave HTTP, whatever it offers: hyper lets it be one.
+            Some(wish) if matches!(upload, Upload::None) => self.upgrade(&mut parts, wish).await,
+            _ => self.ask(&mut parts, &upload).await,
         };
         outcome.unwrap_or_else(|rejection| rejection)
     }

@@ -130,6 +130,8 @@ pub(crate) struct Settings {
     pub(crate) concurrency: Concurrency,
     pub(crate) preload: bool,
     pub(crate) includes: Vec<PathBuf>,
+    /// Further directories that are watched for reloads.
+    pub(crate) watched: Vec<PathBuf>,
     pub(crate) modules: Vec<String>,
     pub(crate) environment: Option<String>,
     pub(crate) reload_on_change: bool,
@@ -158,6 +160,7 @@ impl Settings {
             concurrency: Concurrency::default(),
             preload: false,
             includes: Vec::new(),
+            watched: Vec::new(),
             modules: Vec::new(),
             environment: None,
             reload_on_change: false,

@@ -215,7 +215,7 @@ impl ServeArgs {
     /// Returns the gateways to start for the PSGI applications; `code` is the file that holds the
     /// code of -e.
     pub(crate) fn gateways(&self, code: Option<&Path>) -> Gateways {
-        let file = code.or(self.file.as_deref());
-        self.psgi.gateways(file, &self.limits.0)
+        self.psgi
+            .gateways(code, self.file.as_deref(), &self.limits.0)
     }
 }

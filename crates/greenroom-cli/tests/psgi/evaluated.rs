@@ -59,3 +59,14 @@ fn what_is_wrong_with_code_is_said_by_its_line() {
         folder.assert_left_alone();
     }
 }
+
+#[test]
+fn a_wrapped_application_is_loaded_anew_when_it_changes() {
+    let folder = Folder::with("sub { [200, [], ['first']] };");
+    let flags = ["--reload", "app/app.psgi"];
+    let server = Running::start(&mut evaluate(&folder, "enable sub { $_[0] };", &flags));
+    assert_eq!(http::get(&server.address, "/").text(), "first");
+    folder.write("app/app.psgi", "sub { [200, [], ['second']] };");
+    server.wait_for_log("is loaded anew");
+    assert_eq!(http::get(&server.address, "/").text(), "second");
+}

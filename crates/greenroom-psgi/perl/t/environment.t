@@ -38,7 +38,7 @@ like $body, qr/^$_$/m, $_ for (
     'REQUEST_METHOD=GET', 'PATH_INFO=/env', 'QUERY_STRING=a=b', 'SCRIPT_NAME=', 'HTTP_EMPTY=', 'CONTENT_TYPE=text/x',
     'psgi.url_scheme=http', 'psgi.multithread=', 'psgi.multiprocess=1', 'psgi.run_once=', 'psgi.streaming=1',
     'psgi.nonblocking=', 'psgix.input.buffered=1', 'psgix.harakiri=1', 'psgix.cleanup=1',
-    'psgix.cleanup.handlers=ARRAY.*', 'psgix.informational=CODE.*', 'psgi.errors=GLOB.*',
+    'psgix.cleanup.handlers=ARRAY.*', 'psgix.informational=CODE.*', 'psgi.errors=\*main::STDERR',
 );
 unlike $body, qr/psgix\.io/;
 unlike $worker->get('/env', SERVER_PROTOCOL => 'HTTP/1.0')->{body}, qr/informational/, 'HTTP/1.0 knows no 103';

@@ -20,7 +20,9 @@ my %loops = (
 my %module = ('AnyEvent, pure Perl' => 'AnyEvent', 'Mojo::IOLoop on EV' => 'Mojo::Reactor::EV', 'IO::Async' => 'IO::Async::Loop');
 
 my $app = <<'APP';
-use strict; use warnings;
+use strict; use warnings; use POSIX ();
+sub soon { my $cb = shift; $INC{'IO/Async/Loop.pm'} ? IO::Async::Loop->new->later($cb)
+    : $INC{'Any' . 'Event.pm'} ? ('Any' . 'Event')->can('postpone')->(sub { $cb->() }) : timer(0, $cb) }
 package Lines { sub new { bless [@_[1..$#_]], $_[0] } sub getline { shift @{$_[0]} } sub close { push @main::log, 'closed' } }
 package main;
 our @log;
@@ -33,6 +35,9 @@ my %response = (
     release => sub { my $r = delete $kept{ $_[0]{QUERY_STRING} }; $r->([ 200, [], [ 'released' ] ]); [ 200, [], [ 'done' ] ] },
     drop  => sub { delete $kept{ $_[0]{QUERY_STRING} }; [ 200, [], [ 'dropped' ] ] },
     dies_later => sub { sub { my $r = shift; timer(0.01, sub { my $kept = $r; die "died in a callback\n" }) } },
+    dies_first => sub { sub { my $r = shift; timer(0.01, sub { soon(sub { die "died before others\n" }); $r->([ 200, [], [ 'after' ] ]) }) } },
+    child => sub { my $module = 'Any' . 'Event'; eval "require $module" or die; sub { my $r = shift; my $pid = fork // die; POSIX::_exit(3) if !$pid;
+        my $w; $w = $module->child(pid => $pid, cb => sub { undef $w; $r->([ 200, [], [ $_[1] >> 8 ] ]) }) } },
     clock => sub { sub { my $w = $_[0]->([ 200, [] ]); my $n = 0; my $tick; $tick = sub { $w->write('tick '); ++$n < 3 ? timer(0.01, $tick) : ($w->close, undef $tick) }; timer(0.01, $tick) } },
     open  => sub { sub { $writer = $_[0]->([ 200, [] ]); return } },
     write => sub { my $n = $_[0]{QUERY_STRING}; my $ok = $writer->write('w' x $n); [ 200, [], [ $ok ? 'true' : 'false' ] ] },
@@ -107,6 +112,11 @@ sub lost_responses_are_500 {
     is $died->{status}, 500, 'a callback that dies';
     ok $front->logged(qr/died in a callback/), 'it is logged';
     is $worker->get('/now')->{status}, 200, 'and the worker lives';
+    for (1, 2) {
+        $worker->ask('/dies_first');
+        my (undef, $after) = frames_are('wr');
+        is $after->{body}, 'after', 'what comes behind a callback that dies';
+    }
     return;
 }
 
@@ -198,6 +208,11 @@ sub preloaded_workers_have_loops_of_their_own {
     my @workers = map { $preloading->worker } 1 .. 3;
     $_->ask('/later?preloaded') for @workers;
     is_deeply [ map { my $each = $_; map { $each->reply->{type} } 1, 2 } @workers ], [ ('w', 'r') x 3 ], '--preload';
+    return if $worker->{mode} !~ /EV|AnyEvent/ || !eval { require AnyEvent };
+    $workers[0]->ask('/child');
+    my $child = $workers[0]->reply;
+    $child = $workers[0]->reply if $child->{type} eq 'w';    # unless it had ended before
+    is $child->{body}, 3, 'and see their children end';
     return;
 }
 

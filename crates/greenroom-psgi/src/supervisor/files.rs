@@ -78,15 +78,15 @@ impl Files {
     }
 }
 
-/// Returns the application's directory, and the included ones that exist.
+/// Returns the application's directory, and the included and watched ones that exist.
 fn roots(settings: &Settings) -> Vec<PathBuf> {
     let directory = settings.application.parent().unwrap_or(Path::new(""));
-    let directory = if directory.as_os_str().is_empty() {
-        Path::new(".")
-    } else {
-        directory
-    };
-    let all = std::iter::once(directory).chain(settings.includes.iter().map(PathBuf::as_path));
+    let others = settings.includes.iter().chain(&settings.watched);
+    let all = std::iter::once(directory).chain(others.map(PathBuf::as_path));
+    let all = all.map(|path| match path {
+        path if path.as_os_str().is_empty() => Path::new("."),
+        path => path,
+    });
     let mut roots: Vec<_> = all.filter_map(|path| fs::canonicalize(path).ok()).collect();
     roots.sort();
     // A parent comes before what is below it.
@@ -187,7 +187,8 @@ mod tests {
         fs::create_dir(&library).expect("it can be made");
         let builder = crate::Gateway::builder(folder.path().join("app.psgi"))
             .include(&library)
-            .include(folder.path().join("none"));
+            .include(folder.path().join("none"))
+            .watch(folder.path());
         let root = fs::canonicalize(folder.path()).expect("it exists");
         assert_eq!(roots(&builder.settings), [root]);
     }

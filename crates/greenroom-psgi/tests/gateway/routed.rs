@@ -252,7 +252,9 @@ async fn told_under_axum(knows_peer: bool) -> (SocketAddr, String) {
     });
     let mut stream = TcpStream::connect(address).await.unwrap();
     let client = stream.local_addr().unwrap();
-    let asked = b"GET /perl/a HTTP/1.1\r\nHost: example.org\r\nConnection: close\r\n\r\n";
+    // As curl offers HTTP/2, also with a body.
+    let asked = b"POST /perl/a HTTP/1.1\r\nHost: example.org\r\nConnection: close, Upgrade\r\n\
+                  Upgrade: h2c\r\nContent-Length: 8\r\n\r\nthe body";
     stream.write_all(asked).await.unwrap();
     let mut told = String::new();
     stream.read_to_string(&mut told).await.unwrap();
@@ -270,6 +272,7 @@ async fn axum_serves_an_application_too() {
             "SCRIPT_NAME=/perl",
             "PATH_INFO=/a",
             "SERVER_NAME=example.org",
+            "CONTENT_LENGTH=8",
         ];
         assert_told(&told, &expected);
         assert_told(&told, &["SERVER_PORT=80", "REMOTE_ADDR=127.0.0.1", &port]);

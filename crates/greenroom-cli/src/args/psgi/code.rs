@@ -10,8 +10,8 @@ pub(super) fn file(code: &str, modules: &[String], wrapped: Option<&Path>) -> St
     let wrapped = wrapped.map(|file| {
         let file = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
         format!(
-            "Plack::Util::load_psgi({});\n",
-            quoted(&file.to_string_lossy())
+            "Greenroom::Application::provide_anyevent({file});\nPlack::Util::load_psgi({file});\n",
+            file = quoted(&file.to_string_lossy())
         )
     });
     let wrapped = wrapped.unwrap_or_default();

@@ -114,7 +114,13 @@ impl PsgiArgs {
     }
 
     /// Returns the applications: that of `file` or of --app, if there is one, and then the mounts.
-    pub(super) fn gateways(&self, file: Option<&Path>, limits: &Limits) -> Gateways {
+    /// `code` is the file that holds the code of -e around the first.
+    pub(super) fn gateways(
+        &self,
+        code: Option<&Path>,
+        file: Option<&Path>,
+        limits: &Limits,
+    ) -> Gateways {
         let builder = |file: &Path, changes: &PoolChanges| {
             let builder = self.pool.changed(changes).apply(self.common(file));
             builder
@@ -126,8 +132,15 @@ impl PsgiArgs {
             let attached = builder(Path::new(ATTACHED), &unchanged);
             return Gateways::Attached(Box::new(attached), directory.clone());
         }
-        let main = file.or(self.app.as_deref());
-        let main = main.map(|file| builder(file, &unchanged));
+        let file = file.or(self.app.as_deref());
+        let main = code.or(file).map(|main| {
+            let builder = builder(main, &unchanged);
+            match (code, file.and_then(Path::parent)) {
+                // It stands elsewhere.
+                (Some(_), Some(directory)) => builder.watch(directory),
+                _ => builder,
+            }
+        });
         let mounts = self.mount.iter();
         let mounts = mounts.map(|mount| builder(&mount.file, &mount.changes).mount(&mount.prefix));
         Gateways::Started(main.into_iter().chain(mounts).collect())

@@ -6,9 +6,10 @@ use warnings;
 my $Empty;
 
 # All requests without a body share a handle: it stays at its end, even if it is read. Opening one
-# for each costs a sixth of a small response. An application may have closed it.
+# for each costs a sixth of a small response. An application may have closed it, opened a file by
+# it, or put something back.
 sub none {
-    return $Empty if $Empty && defined fileno $Empty;
+    return $Empty if $Empty && (fileno $Empty // 0) == -1 && eof $Empty;
     return $Empty = _in_memory('');
 }
 

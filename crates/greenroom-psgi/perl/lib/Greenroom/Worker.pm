@@ -87,7 +87,7 @@ sub _set_constants {
     my ($self) = @_;
     $self->{constants} = [
         'psgi.version'           => [ 1, 1 ],
-        'psgi.errors'            => \*STDERR,
+        'psgi.errors'            => *STDERR,    # the glob: `local *STDERR = \*STDERR` would close it
         'psgi.multithread'       => '',
         'psgi.multiprocess'      => $self->{multiprocess} ? 1 : '',
         'psgi.run_once'          => '',

@@ -59,7 +59,8 @@ sub serve {
     $| = 1;
     local $SIG{PIPE} = 'IGNORE';
     local $SIG{TERM} = $SIG{TERM} || _heedless($$);
-    local $SIG{CHLD} = sub { };
+    # libev has a handler of its own, which it installs only once, when EV is loaded.
+    local $SIG{CHLD} = sub { } if !$INC{'EV.pm'};
     pipe $self->{lifeline}, $self->{life} or die "greenroom: a pipe: $!\n";
     write_all($self->{channel}, frame('U', ''));
     while (1) {
@@ -140,7 +141,8 @@ sub _heedless {
 sub _worker {
     my ($self, $key, $listener) = @_;
     close delete $self->{$_} for qw(channel life);
-    @SIG{qw(INT HUP PIPE CHLD)} = qw(IGNORE DEFAULT IGNORE DEFAULT);
+    @SIG{qw(INT HUP PIPE)} = qw(IGNORE DEFAULT IGNORE);
+    $SIG{CHLD} = 'DEFAULT' if !$INC{'EV.pm'};
     $SIG{TERM} = _heedless($$);
     $0 = "greenroom worker $key: $self->{name}";
     srand;

@@ -21,7 +21,9 @@ sub writable {
 
 sub later {
     my ($self, $callback) = @_;
-    AnyEvent::postpone(sub { $callback->() });
+    # Not with postpone: callbacks behind one that dies wait for the next one to be postponed.
+    my $timer;
+    $timer = AnyEvent->timer(after => 0, cb => sub { undef $timer; $callback->() });
     return;
 }
 

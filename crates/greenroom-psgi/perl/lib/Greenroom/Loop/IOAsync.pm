@@ -31,7 +31,8 @@ sub forget_writable {
 
 sub later {
     my ($self, $callback) = @_;
-    $self->{loop}->later($callback);
+    # Not with the loop's own later: of those callbacks, all behind one that dies are lost.
+    $self->{loop}->watch_time(after => 0, code => $callback);
     return;
 }
 

@@ -77,10 +77,19 @@ sub run {
     local @SIG{@passed_on} = map { my $name = $_; sub { kill $name, $front } } @passed_on;
     my $parent = $$;
     my $zygote = Greenroom::Zygote->new(channel => $ours, dir => "$dir", application => $app,
-        name => $0, multiprocess => ($self->{workers} || 0) ne 1);
+        name => $0, multiprocess => _workers(@arguments) ne 1);
     my $status = $zygote->serve;
     exit $status if $$ != $parent;
     exit _status_of($front, $zygote);
+}
+
+# Returns the number of workers that flags or the environment say; without either the front decides.
+sub _workers {
+    my (@arguments) = @_;
+    for my $index (grep { $arguments[$_] eq '--workers' } 0 .. $#arguments) {
+        return $arguments[ $index + 1 ];
+    }
+    return $ENV{GREENROOM_WORKERS} || '';
 }
 
 # Dies for options that would be unsafe to ignore, and warns of those that have no effect.
