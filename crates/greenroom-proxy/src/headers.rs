@@ -102,9 +102,7 @@ impl Origin {
         let scheme = HeaderValue::from_str(self.scheme.as_str()).ok();
         let scheme = said(FORWARDED_PROTO).or(scheme);
         let host = said(FORWARDED_HOST).or_else(|| host.cloned());
-        for name in OF_PROXIES {
-            headers.remove(name);
-        }
+        remove_of_proxies(headers);
         let (x, standard) = match fields {
             ForwardedFields::XForwarded => (true, false),
             ForwardedFields::Forwarded => (false, true),
@@ -154,6 +152,25 @@ impl Origin {
             }
         }
         HeaderValue::try_from(value).ok()
+    }
+}
+
+/// Removes the fields by which a proxy tells of its client, also where a name has `_` for `-`: an
+/// upstream that knows fields as CGI has them (`HTTP_X_REAL_IP`) cannot tell the two apart.
+fn remove_of_proxies(headers: &mut HeaderMap) {
+    for name in OF_PROXIES {
+        headers.remove(name);
+    }
+    let is_twin = |name: &&HeaderName| {
+        let name = name.as_str();
+        name.contains('_')
+            && OF_PROXIES
+                .iter()
+                .any(|of| name.replace('_', "-") == of.as_str())
+    };
+    let twins: Vec<_> = headers.keys().filter(is_twin).cloned().collect();
+    for name in twins {
+        headers.remove(name);
     }
 }
 
@@ -224,12 +241,14 @@ mod tests {
         lines.join("\n")
     }
 
-    const INVENTED: [(&str, &str); 5] = [
+    const INVENTED: [(&str, &str); 7] = [
         ("x-forwarded-for", "198.51.100.1"),
         ("x-forwarded-for", "198.51.100.2"),
         ("x-forwarded-proto", "https"),
         ("forwarded", "for=198.51.100.1"),
         ("x-real-ip", "198.51.100.1"),
+        ("x_real_ip", "198.51.100.1"),
+        ("x-forwarded_for", "198.51.100.1"),
     ];
 
     #[test]

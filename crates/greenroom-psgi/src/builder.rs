@@ -69,8 +69,8 @@ impl Builder {
     }
 
     /// Reloads when a file changes below the application's directory or one that was
-    /// [included](Self::include) or is [watched](Self::watch). Default: no. Hidden files, backups (`~`, `.bak`) and logs
-    /// (`.log`) do not count.
+    /// [included](Self::include) or is [watched](Self::watch). Default: no. Hidden files, backups
+    /// (`~`, `.bak`) and logs (`.log`) do not count.
     #[must_use]
     pub fn reload_on_change(mut self, reload_on_change: bool) -> Self {
         self.settings.reload_on_change = reload_on_change;

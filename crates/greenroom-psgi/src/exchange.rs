@@ -76,7 +76,7 @@ impl Exchange {
             Err(error) => return not_received(&parts, &error),
         };
         let outcome = match wish {
-            // One with a body is no request to leave HTTP, whatever it offers: hyper lets it be one.
+            // One with a body does not leave HTTP, whatever it offers. hyper would let it.
             Some(wish) if matches!(upload, Upload::None) => self.upgrade(&mut parts, wish).await,
             _ => self.ask(&mut parts, &upload).await,
         };

@@ -140,8 +140,8 @@ fn a_push_without_a_free_thread_tells_the_controller_once() {
     });
 }
 
-/// The thread that comes for such work would put it back among the long ones, for which there may be
-/// no thread, and go idle: the controller must have been notified by then.
+/// The thread that comes for such work would put it back among the long ones, for which there may
+/// be no thread, and go idle: the controller must have been notified by then.
 #[test]
 fn work_of_a_route_that_was_mistaken_for_short_tells_the_controller() {
     check(|| {

@@ -101,6 +101,14 @@ fn responses_are_compressed_by_type_and_size() {
         assert_eq!(page.field("content-encoding"), Some(encoding));
         assert!(page.body.len() < 5_000, "{encoding}: {}", page.body.len());
     }
+    // Who takes none of them gets it as it is, and whoever made it says the status.
+    for (path, status) in [("/page.html", 200), ("/none", 404)] {
+        let response = ask(&site, path, "Accept-Encoding: deflate, *;q=0\r\n");
+        assert_eq!(
+            (response.status, response.field("content-encoding")),
+            (status, None)
+        );
+    }
     for path in ["/short.html", "/picture.png", "/plain/page.html"] {
         let response = ask(&site, path, accepted);
         assert_eq!(response.field("content-encoding"), None, "{path}");

@@ -57,7 +57,8 @@ pub enum ConnectError {
     Join(String),
     /// Nodes with another lease are there.
     #[error(
-        "the lease is {}, but that of the nodes which are there is {}: use theirs, or end them first",
+        "the lease is {}, but that of the nodes which are there is {}: use theirs, or end them \
+         first",
         humantime::format_duration(*lease),
         humantime::format_duration(*theirs)
     )]
@@ -114,7 +115,7 @@ impl Nats {
             return Err(ConnectError::NoJetStream { server });
         }
         let subjects = Subjects::new(&limits.prefix);
-        let open = || Stores::open(&client, &subjects, limits);
+        let open = || Box::pin(Stores::open(&client, &subjects, limits));
         let stores = retry(limits.connect_timeout, open).await?;
         Ok(Self {
             client,

@@ -85,8 +85,8 @@ impl<A: RemoteActor> fmt::Debug for Handlers<A> {
     }
 }
 
-/// What encodes and decodes is a user's. A panic there is a failure of the message, and ends nothing
-/// else that the same task does.
+/// Takes a panic as a failure of the message: code that encodes and decodes is a user's, and the
+/// same task may do more.
 async fn guarded(
     handling: impl Future<Output = Result<Bytes, Rejection>>,
 ) -> Result<Bytes, Rejection> {

@@ -15,7 +15,7 @@ use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper_util::client::legacy::connect::dns::Name;
 use hyper_util::client::legacy::connect::{Connected, Connection, HttpConnector};
 use hyper_util::rt::TokioIo;
-use tokio::net::{TcpStream, UnixStream};
+use tokio::net::{TcpStream, UnixStream, lookup_host};
 use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout};
 use tower_service::Service;
@@ -24,6 +24,9 @@ use crate::address::UpstreamAddress;
 
 /// The time for which the addresses of a name are used again.
 const RESOLVED_TIME: Duration = Duration::from_secs(10);
+
+/// The time for which a name server is waited for where the last addresses are known.
+const LOOKUP_TIME: Duration = Duration::from_secs(1);
 
 type Boxed<T> = Pin<Box<dyn Future<Output = Result<T, BoxError>> + Send>>;
 
@@ -128,18 +131,17 @@ impl Resolved {
         {
             return Ok(addresses.clone());
         }
-        match tokio::net::lookup_host((name.as_str(), 0)).await {
-            Ok(found) => {
-                let found: Vec<_> = found.collect();
-                *kept = Some((Instant::now(), found.clone()));
-                Ok(found)
-            }
-            // Its last addresses are better than none while the name server is away.
-            Err(error) => match &*kept {
-                Some((_, addresses)) => Ok(addresses.clone()),
-                None => Err(error),
-            },
-        }
+        // Its last addresses are better than none while the name server is away, or is silent.
+        let patience = kept.as_ref().map_or(Duration::MAX, |_| LOOKUP_TIME);
+        let looked_up = timeout(patience, lookup_host((name.as_str(), 0))).await;
+        let found = match (looked_up, kept.take()) {
+            (Ok(Ok(found)), _) => found.collect(),
+            (_, Some((_, addresses))) => addresses,
+            (Ok(Err(error)), None) => return Err(error),
+            (Err(elapsed), None) => return Err(elapsed.into()),
+        };
+        *kept = Some((Instant::now(), found.clone()));
+        Ok(found)
     }
 }
 

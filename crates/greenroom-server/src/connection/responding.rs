@@ -140,8 +140,8 @@ impl<A: App> Connection<A> {
         Turn::Wait(if self.ended { Wait::Handler } else { wait })
     }
 
-    /// Returns `true` if the client has ended its side, or is gone, behind what was not read of it. Of
-    /// one that may still be sending its body only a reset tells.
+    /// Returns `true` if the client has ended its side, or is gone, behind what was not read of it.
+    /// Of one that may still be sending its body only a reset tells.
     fn has_ended_unread(&self) -> bool {
         self.socket.is_hung_up() || self.http.is_received() && self.socket.has_ended()
     }

@@ -32,7 +32,10 @@ pub fn upgrade_on_signal(upgrades: Upgrades) -> io::Result<JoinHandle<()>> {
     let mut asked = signal(SignalKind::user_defined2())?;
     upgrades.shared.set_signalled();
     let marker = mark().inspect_err(|error| {
-        tracing::warn!(%error, "`greenroom upgrade` and `greenroom reload` will not find this process; signals work");
+        tracing::warn!(
+            %error,
+            "`greenroom upgrade` and `greenroom reload` will not find this process; signals work"
+        );
     });
     Ok(tokio::spawn(async move {
         let _marker = marker;

@@ -121,22 +121,32 @@ fn application(gateway: GatewayService, lease: Lease) -> Service {
     }))
 }
 
-/// Marks a response that was compressed by whoever made it.
+/// A response before it is compressed.
 #[derive(Clone, Copy, Debug)]
-struct Encoded;
+struct Before {
+    status: StatusCode,
+    /// It was compressed by whoever made it.
+    is_encoded: bool,
+}
 
+/// Compresses responses for clients that take it. One that takes no encoding that there is gets the
+/// response as it is: tower-http would make it a 406, also that of a POST which was executed.
 fn compressed(service: Service, table: &CompressTable) -> Service {
     let marked = service.map_response(|mut response| {
-        if response.headers().contains_key(header::CONTENT_ENCODING) {
-            response.extensions_mut().insert(Encoded);
-        }
+        let before = Before {
+            status: response.status(),
+            is_encoded: response.headers().contains_key(header::CONTENT_ENCODING),
+        };
+        response.extensions_mut().insert(before);
         response
     });
     let layered = compress::layer(table).layer(marked);
     Service::new(layered.map_response(|mut response| {
-        let was_encoded = response.extensions_mut().remove::<Encoded>().is_some();
-        if !was_encoded && response.headers().contains_key(header::CONTENT_ENCODING) {
-            compress::weaken_tag(response.headers_mut());
+        if let Some(before) = response.extensions_mut().remove::<Before>() {
+            *response.status_mut() = before.status;
+            if !before.is_encoded && response.headers().contains_key(header::CONTENT_ENCODING) {
+                compress::weaken_tag(response.headers_mut());
+            }
         }
         response.map(Body::new)
     }))
