@@ -131,6 +131,7 @@ fn responses_are_compressed_by_type_and_size() {
         &format!("{accepted}If-None-Match: {tag}\r\n"),
     );
     assert_eq!(same.status, 304);
+    assert_eq!(same.field("vary"), page.field("vary"));
 }
 
 #[test]

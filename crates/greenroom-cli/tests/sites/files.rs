@@ -187,6 +187,9 @@ fn ranges_and_conditions_are_kept() {
     ] {
         let response = ask(&site, path, &condition);
         assert_eq!(response.status, status, "{condition}");
+        if status == 304 {
+            assert_eq!(response.field("vary"), Some("accept-encoding"));
+        }
         assert_eq!(
             response.body.is_empty(),
             [304, 412].contains(&status),

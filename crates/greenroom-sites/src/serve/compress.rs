@@ -86,6 +86,18 @@ pub(super) fn weaken_tag(headers: &mut HeaderMap) {
     }
 }
 
+/// Says of a 304, as of the 200 that it confirms, that another encoding could have been chosen (RFC
+/// 9110, section 15.4.5).
+pub(super) fn note_variance(headers: &mut HeaderMap) {
+    let is_noted = headers.get_all(header::VARY).iter().any(|value| {
+        let value = value.as_bytes().to_ascii_lowercase();
+        value == b"*" || value.windows(15).any(|part| part == b"accept-encoding")
+    });
+    if !is_noted {
+        headers.append(header::VARY, HeaderValue::from_static("accept-encoding"));
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -13,6 +13,7 @@ use tower_service::Service as _;
 
 use super::app::with_path;
 use super::beneath::Beneath;
+use super::compress;
 use super::target::Target;
 use super::text;
 use crate::config::FilesTable;
@@ -42,6 +43,8 @@ struct Shared {
     /// The length of the path that the route takes.
     prefix_bytes: usize,
     shows_well_known: bool,
+    /// A file may be there once more, compressed.
+    is_precompressed: bool,
     cache_control: Option<HeaderValue>,
     /// The path of the file for paths without one.
     fallback: Option<String>,
@@ -78,6 +81,7 @@ impl Files {
             shared: Arc::new(Shared {
                 prefix_bytes: prefix.len(),
                 shows_well_known: table.well_known,
+                is_precompressed: table.precompressed,
                 cache_control,
                 not_found: not_found.transpose()?,
                 fallback: table.fallback.as_ref().map(|file| {
@@ -111,6 +115,9 @@ impl Files {
         }
         if response.status() == StatusCode::NOT_FOUND {
             return Ok(self.shared.not_found());
+        }
+        if self.shared.is_precompressed && response.status() == StatusCode::NOT_MODIFIED {
+            compress::note_variance(response.headers_mut());
         }
         if let Some(cache_control) = &self.shared.cache_control
             && matches!(response.status().as_u16(), 200 | 206 | 304)

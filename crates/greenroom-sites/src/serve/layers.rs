@@ -148,6 +148,9 @@ fn compressed(service: Service, table: &CompressTable) -> Service {
                 compress::weaken_tag(response.headers_mut());
             }
         }
+        if response.status() == StatusCode::NOT_MODIFIED {
+            compress::note_variance(response.headers_mut());
+        }
         response.map(Body::new)
     }))
 }
