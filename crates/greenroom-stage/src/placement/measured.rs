@@ -31,7 +31,7 @@ pin_project! {
 
     impl<F> PinnedDrop for Measured<F> {
         fn drop(this: Pin<&mut Self>) {
-            this.record();
+            this.record_given_up();
         }
     }
 }
@@ -82,8 +82,15 @@ impl<F> Measured<F> {
         self
     }
 
-    /// Records the run's poll time, also of a run that its client gave up; a run that never began
-    /// is not recorded.
+    /// Records a run that its client gave up, if it was long by then: of what it would have done
+    /// else nothing is known, least of all that it is short.
+    fn record_given_up(self: Pin<&mut Self>) {
+        if self.poll_time > self.origin.route().long_run() {
+            self.record();
+        }
+    }
+
+    /// Records the run's poll time; a run that never began is not recorded.
     fn record(self: Pin<&mut Self>) {
         let this = self.project();
         if *this.is_recorded || this.poll_time.is_zero() {
@@ -132,7 +139,10 @@ where
                 self.end(&mut response, settled);
                 Poll::Ready(Ok(response))
             }
-            Some(Err(error)) => Poll::Ready(Err(error)),
+            Some(Err(error)) => {
+                self.record();
+                Poll::Ready(Err(error))
+            }
         }
     }
 }
@@ -216,9 +226,11 @@ impl Route {
 }
 
 /// The panic messages of what blocks where it cannot: on a loop, as opposed to a stage.
-const BLOCKED: [&str; 2] = [
+const BLOCKED: [&str; 3] = [
     // `tokio::task::block_in_place`.
     "can call blocking only when running on the multi-threaded runtime",
     // `Handle::block_on`, `Runtime::block_on`, `blocking_lock`, `blocking_send` and the like.
     "attempted to block the current thread while the thread is being used to drive asynchronous",
+    // The end of a `Runtime` of the handler's own.
+    "Cannot drop a runtime in a context where blocking is not allowed",
 ];

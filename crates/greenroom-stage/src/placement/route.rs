@@ -132,9 +132,11 @@ impl Route {
     }
 
     /// Yields to a placement further in. Requests that no router has matched may be several things,
-    /// placed and not, and stay under their own rule.
+    /// placed and not, and stay under their own rule; so do those of a route that was given to a
+    /// stage, for what it does around the inner one.
     pub(super) fn yield_to_inner(&self) {
-        if self.path.is_empty() || self.has_yielded.swap(true, Ordering::Relaxed) {
+        let stays = self.path.is_empty() || (self.is_fixed && !self.is_inline());
+        if stays || self.has_yielded.swap(true, Ordering::Relaxed) {
             return;
         }
         let mut judge = self.judge.lock();
@@ -499,6 +501,16 @@ mod tests {
         }
         assert!(route.is_inline());
         route
+    }
+
+    /// Else what its middleware computes would be on the loop for good.
+    #[test]
+    fn a_route_that_was_given_to_a_stage_stays_there_around_another_placement() {
+        let stage = Stage::builder("given").threads(1..=1).build();
+        let routes = Routes::new(stage.ok(), true, Rule::default());
+        let route = found(&routes, "/given");
+        route.yield_to_inner();
+        assert!(!route.is_inline() && !route.is_passed_through());
     }
 
     #[test]

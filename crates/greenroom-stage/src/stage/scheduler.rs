@@ -277,8 +277,11 @@ impl<T> Scheduler<T> {
                 return None;
             }
             state.idle += 1;
+            // One that stays has nothing to look for when the time is over.
+            let stays = state.threads <= self.bounds.base;
+            let timeout = if stays { Duration::MAX } else { idle_timeout };
             let is_wanted;
-            (state, is_wanted) = self.wait(state, idle_timeout);
+            (state, is_wanted) = self.wait(state, timeout);
             if !is_wanted && state.threads > self.bounds.base {
                 state.leave(worker);
                 return None;
@@ -286,16 +289,16 @@ impl<T> Scheduler<T> {
         }
     }
 
-    /// Waits as an idle thread until it is wanted, or until `idle_timeout` has passed.
+    /// Waits as an idle thread until it is wanted, or until this time has passed.
     fn wait<'a>(
         &'a self,
         mut state: MutexGuard<'a, State<T>>,
-        idle_timeout: Duration,
+        time: Duration,
     ) -> (MutexGuard<'a, State<T>>, bool) {
         while state.called == 0 && !state.is_closed {
             let (woken, timeout) = self
                 .work
-                .wait_timeout(state, idle_timeout)
+                .wait_timeout(state, time)
                 .expect("no panic happens under this lock");
             state = woken;
             if timeout.timed_out() && state.called == 0 {

@@ -30,6 +30,11 @@ impl admit::Queued for Work {
     }
 }
 
+/// Abandoned work is swept out when it is more than one in so many of what waits.
+const SWEPT_FOR_ROOM: usize = 2;
+/// The same when other work would not be admitted.
+const SWEPT_FOR_ADMISSION: usize = 8;
+
 /// The state that a stage's handles, its threads and its work share.
 #[derive(Debug)]
 pub(crate) struct Shared {
@@ -68,10 +73,17 @@ impl Shared {
         submission: Submission,
         bytes: usize,
     ) -> Result<Arc<Ticket>, Rejected> {
-        let (now, state) = (Instant::now(), self.admit_state());
-        let admitted = self
-            .scheduler
-            .reserve(|view| admit::admit(view, &submission, bytes, &state, now));
+        let now = Instant::now();
+        let ask = || {
+            let state = self.admit_state();
+            self.scheduler
+                .reserve(|view| admit::admit(view, &submission, bytes, &state, now))
+        };
+        let mut admitted = ask();
+        if admitted.is_err() && self.sweep(SWEPT_FOR_ADMISSION) {
+            // Work whose clients have left is waited for by nobody.
+            admitted = ask();
+        }
         match admitted {
             Ok(terms) => {
                 self.held_bytes.fetch_add(bytes, Ordering::Relaxed);
@@ -185,15 +197,24 @@ impl Shared {
         self.stats.lock().cancelled += 1;
         self.meters().cancelled();
         // Counted first: a thread that finds it abandoned counts it out again.
-        let abandoned = self.abandoned.fetch_add(1, Ordering::Relaxed) + 1;
+        self.abandoned.fetch_add(1, Ordering::Relaxed);
         if !ticket.abandon() {
             self.abandoned.fetch_sub(1, Ordering::Relaxed);
             return;
         }
-        if abandoned * 2 > self.scheduler.counts().waiting {
-            let dead = self.take_out(Ticket::is_abandoned);
-            self.abandoned.fetch_sub(dead.len(), Ordering::Relaxed);
+        self.sweep(SWEPT_FOR_ROOM);
+    }
+
+    /// Sweeps out abandoned work if more than one in `part` of what waits is that; returns whether
+    /// it did.
+    fn sweep(&self, part: usize) -> bool {
+        let abandoned = self.abandoned.load(Ordering::Relaxed);
+        if abandoned == 0 || abandoned * part <= self.scheduler.counts().waiting {
+            return false;
         }
+        let dead = self.take_out(Ticket::is_abandoned);
+        self.abandoned.fetch_sub(dead.len(), Ordering::Relaxed);
+        true
     }
 
     pub(crate) fn end(&self, ticket: &Ticket, run: &Run, panicked: Option<&Panicked>) {

@@ -1,4 +1,5 @@
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::sync::mpsc;
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -10,6 +11,7 @@ use axum::routing::{any, get};
 use greenroom_stage::placement::STREAK_FIRST;
 use greenroom_stage::{Client as Asker, ClientKey, Placed, Placement};
 use http_body_util::BodyExt;
+use tokio::sync::Notify;
 use tower::{Layer, ServiceExt};
 use tracing::Instrument;
 
@@ -48,6 +50,38 @@ async fn a_route_proven_short_runs_inline_and_a_long_run_sends_it_back() {
         assert_eq!(route("/moving/short").placed, Placed::AutoStaged);
         assert_eq!(client.get("/moving/short").await.body, "serve-0");
         assert_eq!(route("/moving/short").moves, 2);
+    })
+    .await;
+}
+
+/// Nobody knows for how long they would have computed.
+#[tokio::test]
+async fn runs_that_are_given_up_do_not_prove_a_route_short() {
+    within(async {
+        let begun = Arc::new(Notify::new());
+        let (tell, dropped) = (Arc::clone(&begun), Arc::new(()));
+        let kept = Arc::clone(&dropped);
+        let handler = move || async move {
+            let _kept = kept;
+            tell.notify_one();
+            std::future::pending::<()>().await;
+        };
+        let app = Router::new().route("/moving/given-up", get(handler));
+        let stage = patient().threads(1..=1).build().unwrap();
+        let app = app.layer(whatever_it_takes(&stage));
+        let held = Arc::strong_count(&dropped);
+        for _ in 0..2 * STREAK_FIRST {
+            let request = Request::get("/moving/given-up").body(Body::empty());
+            let mut asked = pin!(app.clone().oneshot(request.unwrap()));
+            tokio::select! {
+                _ = &mut asked => panic!("it never ends"),
+                () = begun.notified() => {}
+            }
+        }
+        while Arc::strong_count(&dropped) > held {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(route("/moving/given-up").placed, Placed::AutoStaged);
     })
     .await;
 }
