@@ -62,9 +62,9 @@ async fn runs_that_are_given_up_do_not_prove_a_route_short() {
         let (tell, dropped) = (Arc::clone(&begun), Arc::new(()));
         let kept = Arc::clone(&dropped);
         let handler = move || async move {
-            let _kept = kept;
             tell.notify_one();
             std::future::pending::<()>().await;
+            drop(kept);
         };
         let app = Router::new().route("/moving/given-up", get(handler));
         let stage = patient().threads(1..=1).build().unwrap();
