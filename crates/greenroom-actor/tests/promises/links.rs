@@ -7,13 +7,18 @@ use crate::dispatchers::threads;
 use crate::puppet::{Journal, Note, Puppet, act};
 use crate::supervision::{restarts, supervised_by};
 
+/// Has an actor link another.
+async fn link(one: &ActorRef<Puppet>, other: &ActorRef<Puppet>) {
+    let of = other.clone();
+    one.ask(act(move |_, context| context.link(&of)))
+        .await
+        .expect("it is handled");
+}
+
 async fn linked(system: &TestSystem, journal: &Journal) -> [ActorRef<Puppet>; 2] {
     let a = system.spawn(Puppet::make("a", journal));
     let b = system.spawn(Puppet::make("b", journal));
-    let of = b.clone();
-    a.ask(act(move |_, context| context.link(&of)))
-        .await
-        .expect("it is handled");
+    link(&a, &b).await;
     system.settle().await;
     journal.take();
     [a, b]
@@ -53,10 +58,7 @@ fn an_actor_that_links_one_that_was_stopped_goes_on() {
         b.stop();
         b.terminated().await;
         // As it does again when it is restarted.
-        let of = b.clone();
-        a.ask(act(move |_, context| context.link(&of)))
-            .await
-            .expect("it is handled");
+        link(&a, &b).await;
         system.settle().await;
         assert_eq!(journal.take(), ["b stopped"]);
     });
@@ -97,9 +99,7 @@ fn an_actor_may_link_any_number_of_others_that_have_stopped() {
             let b = system.spawn(Puppet::make("b", &journal));
             b.stop();
             b.terminated().await;
-            a.ask(act(move |_, context| context.link(&b)))
-                .await
-                .expect("it is handled");
+            link(&a, &b).await;
         }
         a.ask(Note(1)).await.expect("it lives on");
         let entries = journal.take();
@@ -116,10 +116,7 @@ fn a_link_that_the_other_has_undone_is_made_anew() {
         b.ask(act(move |_, context| context.unwatch(&of)))
             .await
             .expect("it is handled");
-        let of = b.clone();
-        a.ask(act(move |_, context| context.link(&of)))
-            .await
-            .expect("it is handled");
+        link(&a, &b).await;
         b.kill();
         system.settle().await;
         assert_eq!(journal.take(), ["a restarted"]);
@@ -134,10 +131,7 @@ fn who_watches_an_actor_as_it_ends_takes_no_notice_from_others() {
         for _ in 0..300 {
             let journal = Journal::default();
             let [a, b, c] = ["a", "b", "c"].map(|name| system.spawn(Puppet::make(name, &journal)));
-            let of = b.clone();
-            a.ask(act(move |_, context| context.link(&of)))
-                .await
-                .expect("it is handled");
+            link(&a, &b).await;
             let of = b.clone();
             b.stop();
             c.ask(act(move |_, context| context.watch(&of)))
