@@ -135,7 +135,7 @@ impl Route {
     /// placed and not, and stay under their own rule; so do those of a route that was given to a
     /// stage, for what it does around the inner one.
     pub(super) fn yield_to_inner(&self) {
-        let stays = self.path.is_empty() || (self.is_fixed && !self.is_inline());
+        let stays = self.path.is_empty() || self.is_kept_on_stage();
         if stays || self.has_yielded.swap(true, Ordering::Relaxed) {
             return;
         }
