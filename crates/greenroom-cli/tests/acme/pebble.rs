@@ -115,8 +115,8 @@ impl Authority {
             .collect()
     }
 
-    /// Returns how often it was asked for such a thing: `order-plz`, for one.
-    pub(crate) fn asked_for(&self, what: &str) -> usize {
+    /// Returns how many lines of its log tell of such a thing: `Added order`, for one.
+    pub(crate) fn logged(&self, what: &str) -> usize {
         let log = fs::read_to_string(self.path("pebble.log")).unwrap();
         log.lines().filter(|line| line.contains(what)).count()
     }

@@ -61,11 +61,12 @@ impl Running {
 
     /// Waits for a log line that contains `text`.
     pub(crate) fn wait_for_log(&self, text: &str) -> String {
+        let mut others = Vec::new();
         loop {
             match self.log.recv_timeout(PATIENCE) {
                 Ok(line) if line.contains(text) => return line,
-                Ok(_) => {}
-                Err(error) => panic!("no log line with `{text}`: {error}"),
+                Ok(line) => others.push(line),
+                Err(error) => panic!("no log line with `{text}`: {error}: {others:#?}"),
             }
         }
     }
