@@ -1,15 +1,18 @@
 use http::header::CONTENT_LENGTH;
-use http::{Method, Response, StatusCode};
+use http::{Response, StatusCode};
 use http_body::Body;
 
-/// Returns `true` if a response to a request by this method has no content, whatever its body: one
-/// to HEAD, and a 204 or 304 (RFC 9110, 6.4.1).
-pub(super) fn is_without_content(method: &Method, status: StatusCode) -> bool {
-    *method == Method::HEAD || is_bodyless(status)
+/// Returns `true` if a response has no content, whatever its body: one to HEAD, and a 204, 205 or
+/// 304 (RFC 9110, 6.4.1 and 15.3.6).
+pub(super) fn is_without_content(is_head: bool, status: StatusCode) -> bool {
+    is_head || is_bodyless(status)
 }
 
 fn is_bodyless(status: StatusCode) -> bool {
-    status == StatusCode::NO_CONTENT || status == StatusCode::NOT_MODIFIED
+    matches!(
+        status,
+        StatusCode::NO_CONTENT | StatusCode::RESET_CONTENT | StatusCode::NOT_MODIFIED
+    )
 }
 
 /// Has a response to HEAD tell the length of the body that it is not sent with, if that is known,
@@ -23,23 +26,28 @@ pub(super) fn tell_of_head<B: Body>(response: &mut Response<B>) {
     }
 }
 
-/// Removes a `Content-Length` that a response without content must not have (RFC 9110, 8.6), as
-/// greenroom-http does: of a 204 any, of a 304 one that only says how long the body at hand is.
-pub(super) fn correct<B: Body>(response: &mut Response<B>) {
-    let wrong = match response.status() {
-        StatusCode::NO_CONTENT => true,
-        StatusCode::NOT_MODIFIED => is_of_the_body(response),
-        _ => false,
+/// Corrects a `Content-Length` that is wrong, as greenroom-http does: of a 204 there is none, of a
+/// 304 none that only says how long the body at hand is (RFC 9110, 8.6), of a 205 it is 0, and else
+/// it is that of the body, if that is known and is sent.
+pub(super) fn correct<B: Body>(response: &mut Response<B>, is_head: bool) {
+    let Some(said) = response.headers().get(CONTENT_LENGTH) else {
+        return;
     };
-    if wrong {
-        response.headers_mut().remove(CONTENT_LENGTH);
+    let said = said.to_str().ok().and_then(|said| said.parse().ok());
+    let known = response.body().size_hint().exact();
+    let right = match response.status() {
+        StatusCode::NO_CONTENT => None,
+        StatusCode::NOT_MODIFIED => said.filter(|_| said != known),
+        StatusCode::RESET_CONTENT => Some(0),
+        _ if is_head => said,
+        _ => known.or(said),
+    };
+    let headers = response.headers_mut();
+    match right {
+        None => _ = headers.remove(CONTENT_LENGTH),
+        Some(right) if said != Some(right) => _ = headers.insert(CONTENT_LENGTH, right.into()),
+        Some(_) => {}
     }
-}
-
-fn is_of_the_body<B: Body>(response: &Response<B>) -> bool {
-    let said = response.headers().get(CONTENT_LENGTH);
-    let said = said.and_then(|said| said.to_str().ok()?.parse().ok());
-    said == response.body().size_hint().exact()
 }
 
 #[cfg(test)]
@@ -56,7 +64,7 @@ mod tests {
         let mut response = response
             .body(Full::<Bytes>::from(body))
             .expect("the response is valid");
-        correct(&mut response);
+        correct(&mut response, false);
         let left = response.headers().get(CONTENT_LENGTH);
         left.map(|left| left.to_str().expect("it is text").to_owned())
     }
@@ -86,6 +94,9 @@ mod tests {
     #[test]
     fn rfc9110_8_6_only_a_304_may_say_another_length_than_its_own() {
         assert_eq!(length_of(200, "5", "hello").as_deref(), Some("5"));
+        assert_eq!(length_of(200, "7", "hello").as_deref(), Some("5"));
+        assert_eq!(length_of(200, "five", "hello").as_deref(), Some("5"));
+        assert_eq!(length_of(205, "5", "hello").as_deref(), Some("0"));
         assert_eq!(length_of(204, "5", "").as_deref(), None);
         assert_eq!(length_of(304, "5", "").as_deref(), Some("5"));
         assert_eq!(length_of(304, "0", "").as_deref(), None);

@@ -471,12 +471,12 @@ impl<A: App> Responding<A> {
                 stream.begin_tunnel(line);
             }
         }
-        let of_http2 = stream.as_ref().and(under_way.as_ref());
-        let method = of_http2.map(|request| request.about.method.clone());
+        let is_head = is_head(under_way.as_ref().map(|request| &request.about));
+        let is_of_http2 = stream.is_some() && under_way.is_some();
         let mut response = response.map(|content| ResponseBody::new(content, stream, under_way));
-        length::correct(&mut response);
-        if let Some(method) = method {
-            leave_out_content(&mut response, &method);
+        length::correct(&mut response, is_head);
+        if is_of_http2 {
+            leave_out_content(&mut response, is_head);
         }
         response
     }
@@ -519,14 +519,14 @@ fn respond<B>(rejections: &Rejections, rejection: &Rejection<'_>) -> Response<Co
 }
 
 /// Leaves out what hyper would send over HTTP/2, where a response must not have content.
-fn leave_out_content<B>(response: &mut Response<ResponseBody<B>>, method: &Method)
+fn leave_out_content<B>(response: &mut Response<ResponseBody<B>>, is_head: bool)
 where
     B: Body<Error: Into<BoxError>>,
 {
-    if *method == Method::HEAD {
+    if is_head {
         length::tell_of_head(response);
     }
-    if length::is_without_content(method, response.status()) {
+    if length::is_without_content(is_head, response.status()) {
         response.body_mut().leave_out();
     }
 }

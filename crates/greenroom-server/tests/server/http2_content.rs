@@ -20,10 +20,11 @@ async fn handler(request: Request<RequestBody>) -> Reply {
     };
     *response.status_mut() = match path {
         "/204" => StatusCode::NO_CONTENT,
+        "/205" => StatusCode::RESET_CONTENT,
         "/304" => StatusCode::NOT_MODIFIED,
         _ => StatusCode::OK,
     };
-    if path == "/said" {
+    if matches!(path, "/said" | "/wrong" | "/205") {
         let said = HeaderValue::from_static("42");
         response.headers_mut().insert("content-length", said);
     }
@@ -57,11 +58,13 @@ async fn rfc9113_8_1_1_what_has_no_content_says_no_length_and_sends_none() {
                 assert_eq!(response, (status, "none".to_owned(), Vec::new()));
             }
         }
-        let (_, length, content) = ask(&client, Method::GET, "/").await;
-        assert_eq!(
-            (length.as_str(), &content[..]),
-            ("12", &b"twelve bytes"[..])
-        );
+        let response = ask(&client, Method::GET, "/205").await;
+        assert_eq!(response, (205, "0".to_owned(), Vec::new()));
+        for path in ["/", "/wrong"] {
+            let response = ask(&client, Method::GET, path).await;
+            let whole = (200, "12".to_owned(), b"twelve bytes".to_vec());
+            assert_eq!(response, whole, "{path}");
+        }
     })
     .await;
 }

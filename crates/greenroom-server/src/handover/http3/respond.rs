@@ -5,7 +5,7 @@ use std::rc::Rc;
 use h3::server::RequestStream;
 use http::header::{CONNECTION, CONTENT_LENGTH, DATE, HeaderName, TRANSFER_ENCODING, UPGRADE};
 use http::response::Parts;
-use http::{HeaderValue, Response, StatusCode};
+use http::{HeaderValue, Response};
 use http_body::Body;
 
 use super::streams::Stream;
@@ -13,6 +13,7 @@ use super::transport::SendStream;
 use crate::app::{App, BoxError};
 use crate::event_loop::Loop;
 use crate::handover::body::{Part, ResponseBody};
+use crate::handover::length::is_without_content;
 use crate::handover::requests::Responding;
 
 /// Fields that concern a connection of HTTP/1.1, and that a response must not have (RFC 9114, 4.2).
@@ -38,7 +39,7 @@ pub(super) async fn respond<A: App>(
     };
     stream.hold_head(0);
     let (mut parts, body) = response.into_parts();
-    let has_content = !is_head && !is_without_content(parts.status);
+    let has_content = !is_without_content(is_head, parts.status);
     complete(home, &mut parts, &body, is_head);
     let head = Response::from_parts(parts, ());
     let mut body = pin!(body);
@@ -76,10 +77,6 @@ where
     Ok(send.finish().await?)
 }
 
-fn is_without_content(status: StatusCode) -> bool {
-    status == StatusCode::NO_CONTENT || status == StatusCode::NOT_MODIFIED
-}
-
 /// Completes the head by what is the server's to say.
 fn complete<A: App, B>(home: &Loop<A>, parts: &mut Parts, body: &ResponseBody<B>, is_head: bool)
 where
@@ -98,7 +95,7 @@ where
     let length = body.size_hint().exact();
     // The body that a response to HEAD does not have may be gone already.
     let length = length.filter(|length| !is_head || *length > 0);
-    let length = length.filter(|_| !is_without_content(parts.status));
+    let length = length.filter(|_| !is_without_content(false, parts.status));
     if let Some(length) = length {
         headers.entry(CONTENT_LENGTH).or_insert(length.into());
     }

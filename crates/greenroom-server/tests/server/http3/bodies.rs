@@ -54,6 +54,22 @@ async fn bodies_go_both_ways_with_their_trailers() {
 }
 
 #[tokio::test]
+async fn a_wrong_length_is_corrected() {
+    within(async {
+        let server = Rig::start(app(handler));
+        let client = server.connect().await;
+        for (path, length, content) in [("/wrong-length", "12", "twelve bytes"), ("/205", "0", "")]
+        {
+            let request = Request::get(uri(path)).body(Bytes::new()).unwrap();
+            let response = client.ask(request).await;
+            assert_eq!(response.head.headers()["content-length"], length);
+            assert_eq!(response.text(), content);
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_response_to_head_has_the_length_and_no_content() {
     within(async {
         let server = Rig::start(app(handler));

@@ -13,7 +13,7 @@ mod rig;
 use std::time::Duration;
 
 use greenroom_server::RequestBody;
-use http::{HeaderMap, HeaderValue, Request, Response};
+use http::{HeaderMap, HeaderValue, Request, Response, StatusCode};
 use http_body::Frame;
 use http_body_util::BodyExt;
 use tokio::time::sleep;
@@ -41,6 +41,15 @@ async fn handler(request: Request<RequestBody>) -> Reply {
             let parts = [Frame::data("content".into()), Frame::trailers(trailers)];
             let parts = parts.map(Ok);
             Ok(streamed(futures_util::stream::iter(parts)))
+        }
+        "/205" | "/wrong-length" => {
+            let mut response = text("twelve bytes");
+            if request.uri().path() == "/205" {
+                *response.status_mut() = StatusCode::RESET_CONTENT;
+            }
+            let wrong = HeaderValue::from_static("42");
+            response.headers_mut().insert("content-length", wrong);
+            Ok(response)
         }
         "/version" => Ok(text(format!("{:?}", request.version()))),
         path => Ok(text(path.to_owned())),
