@@ -145,7 +145,9 @@ fn nothing_is_ordered_before_the_application_is_there() {
     assert_eq!(authority.hello(), "loaded");
     let files = fs::read_dir(authority.path("")).unwrap();
     let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
-    let meanwhile: Vec<_> = names.filter(|name| name.starts_with("meanwhile.")).collect();
+    let meanwhile: Vec<_> = names
+        .filter(|name| name.starts_with("meanwhile."))
+        .collect();
     assert!(!meanwhile.is_empty());
     for name in meanwhile {
         let log = fs::read_to_string(authority.path(&name)).unwrap();

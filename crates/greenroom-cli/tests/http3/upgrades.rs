@@ -69,6 +69,19 @@ impl Rig {
         (client, download)
     }
 
+    /// Has a version without HTTP/3 take over. A client knows at once, and so comes by TCP.
+    async fn upgrade_to_none(&mut self) {
+        let program = env!("CARGO_BIN_EXE_greenroom");
+        let flags = self.certified.flags().join(" ");
+        self.versions.replace_by(&format!(
+            "exec {program} serve --listen 127.0.0.1:0 {flags}"
+        ));
+        self.versions.upgrade();
+        let refused = self.try_connect(self.address).await;
+        let refused = refused.err().expect("nobody serves it").to_string();
+        assert!(refused.contains("refused"), "{refused}");
+    }
+
     async fn assert_served(&self) -> Client {
         let mut client = self.connect().await;
         assert_eq!(client.get("/hello").await.unwrap(), "Hello, world!\n");
@@ -173,19 +186,7 @@ async fn a_next_version_without_http_3_leaves_it_to_the_one_before_to_end_it() {
     let mut rig = Rig::serve();
     let before = rig.versions.pid;
     let (_client, download) = rig.download().await;
-    let program = env!("CARGO_BIN_EXE_greenroom");
-    let flags = rig.certified.flags().join(" ");
-    rig.versions.replace_by(&format!(
-        "exec {program} serve --listen 127.0.0.1:0 {flags}"
-    ));
-    rig.versions.upgrade();
-    // It knows at once, and so comes by TCP.
-    let refused = rig
-        .try_connect(rig.address)
-        .await
-        .err()
-        .expect("nobody serves it");
-    assert!(refused.to_string().contains("refused"), "{refused}");
+    rig.upgrade_to_none().await;
     assert_eq!(download.finish().await, BYTES);
     rig.versions.gone(before);
 }
@@ -268,6 +269,23 @@ async fn a_handshake_that_is_under_way_is_finished_by_the_version_that_began_it(
     assert_eq!(client.get("/hello").await.unwrap(), "Hello, world!\n");
     drop(client);
     // Its handshake is over, or this version would wait ten minutes for it.
+    rig.versions.gone(before);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_handshake_that_is_under_way_brings_in_no_others_when_the_next_version_has_no_http_3() {
+    let mut rig = Rig::serve();
+    let before = rig.versions.pid;
+    let mut relay = Relay::to(rig.address).await;
+    let config = trusting(&rig.certified.path("cert.pem"));
+    let (endpoint, address) = (rig.endpoint.clone(), relay.address);
+    let connecting = tokio::spawn(async move { Client::connect(&endpoint, config, address).await });
+    relay.has_come.wait_for(|come| *come).await.unwrap();
+    rig.upgrade_to_none().await;
+    relay.open.send_replace(true);
+    let mut client = connecting.await.unwrap().unwrap();
+    assert_eq!(client.get("/hello").await.unwrap(), "Hello, world!\n");
+    drop(client);
     rig.versions.gone(before);
 }
 

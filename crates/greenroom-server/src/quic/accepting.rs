@@ -39,6 +39,8 @@ pub(super) struct Accepting {
     balance: Arc<Balance>,
     /// Those of the loops, by index; none once no connection is to be expected any more.
     inboxes: RefCell<Vec<mpsc::Sender<Shaken>>>,
+    /// What comes during an exchange may be for no other version.
+    is_open: Cell<bool>,
     told: watch::Receiver<Phase>,
     /// Handshakes under way, in all and by address.
     under_way: Cell<usize>,
@@ -62,6 +64,7 @@ impl Accepting {
             settings: endpoints.settings,
             balance: endpoints.balance,
             inboxes: RefCell::new(endpoints.inboxes),
+            is_open: Cell::new(true),
             told: endpoints.told,
             under_way: Cell::new(0),
             settled: Notify::new(),
@@ -78,17 +81,24 @@ impl Accepting {
     }
 
     /// Takes what these endpoints had read before the server drained, and gives the loops the
-    /// connections whose handshakes are under way: nobody else will have them.
-    pub(super) async fn finish(self: &Rc<Self>, endpoints: impl Iterator<Item = &Endpoint>) {
+    /// connections whose handshakes are under way: nobody else will have them. What comes later is
+    /// a stranger's, unless the next version, to which the reading `is_left`, knows better.
+    pub(super) async fn finish(
+        self: &Rc<Self>,
+        endpoints: impl Iterator<Item = &Endpoint>,
+        is_left: bool,
+    ) {
         for endpoint in endpoints {
             while let Some(incoming) = waiting(endpoint).await {
                 self.consider(incoming, endpoint);
                 yield_now().await;
             }
         }
+        self.is_open.set(is_left);
         while self.under_way.get() > 0 {
             self.settled.notified().await;
         }
+        self.is_open.set(false);
         self.inboxes.borrow_mut().clear();
     }
 
@@ -99,7 +109,7 @@ impl Accepting {
             Phase::Serving => {}
             // It came before the exchange, or responds to a Retry from before: no other version
             // knows of it. What comes when all of these are served is a stranger's.
-            Phase::HandingOver if !self.inboxes.borrow().is_empty() => {}
+            Phase::HandingOver if self.is_open.get() => {}
             Phase::HandingOver | Phase::Draining | Phase::Ending => return incoming.refuse(),
         }
         if self.balance.is_full() {
@@ -136,6 +146,11 @@ impl Accepting {
 
     /// Gives a connection to the loop that has the fewest.
     fn give(&self, shaken: Shaken) {
+        if self.balance.is_full() {
+            // Others have taken the room since its handshake began.
+            self.balance.want_room_of_all();
+            return close(&shaken.connection, "connections");
+        }
         let chosen = self.balance.choose(0, true);
         // Counted first, as a connection that one loop passes on to another is.
         self.balance.add(chosen);
@@ -145,8 +160,7 @@ impl Accepting {
         };
         if let Some(Shaken { connection, .. }) = refused {
             self.balance.remove(chosen);
-            count_declined("loop_lag");
-            connection.close(EXCESSIVE_LOAD.into(), b"no loop takes it");
+            close(&connection, "loop_lag");
         }
     }
 }
@@ -198,6 +212,12 @@ async fn waiting(endpoint: &Endpoint) -> Option<Incoming> {
 fn decline(incoming: Incoming, why: &'static str) {
     count_declined(why);
     incoming.refuse();
+}
+
+/// Closes a connection for which there is no room, and counts it.
+fn close(connection: &Connection, why: &'static str) {
+    count_declined(why);
+    connection.close(EXCESSIVE_LOAD.into(), b"no loop takes it");
 }
 
 fn count_declined(why: &'static str) {

@@ -38,7 +38,7 @@ use accepting::Accepting;
 pub(crate) use config::{Config, INPUT_BYTES_MAX, PROTOCOL, STREAM_BYTES_MAX, streams_max};
 use socket::Socket;
 pub(crate) use sockets::listen;
-use sockets::{Bound, Next};
+use sockets::{Bound, Next, Reading};
 
 /// Time that clients have to take the news of the end of their connections.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
@@ -278,17 +278,20 @@ async fn leave(
     // Not kept: it is a lock of whoever tells.
     drop(told.wait_for(|phase| *phase != Phase::Serving).await);
     // Whether there is a next version the sockets know: a signal may have come behind it.
+    let mut is_left = false;
     if let Some(part) = part {
-        let mut are_left = true;
+        let mut may_be_released = true;
         for Opened { socket, next, .. } in opened {
-            are_left &= next.as_ref().is_none_or(|next| next.take_over(socket));
+            let reading = next.as_ref().map(|next| next.take_over(socket));
+            is_left |= reading == Some(Reading::Left);
+            may_be_released &= reading != Some(Reading::Owed);
         }
-        if are_left {
+        if may_be_released {
             part.release();
         }
     }
     accepting
-        .finish(opened.iter().map(|each| &each.endpoint))
+        .finish(opened.iter().map(|each| &each.endpoint), is_left)
         .await;
     pending::<()>().await;
 }

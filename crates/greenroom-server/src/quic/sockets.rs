@@ -32,26 +32,36 @@ pub(super) struct Next {
     ours: OwnedFd,
 }
 
+/// The reading of a socket when its version leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reading {
+    /// No next version is to read it.
+    Kept,
+    /// The next version reads it.
+    Left,
+    /// The next version is to read it, and cannot yet.
+    Owed,
+}
+
 impl Next {
-    /// Leaves the reading of `socket` to the next version, if that is to read it; `false` if it is,
-    /// and cannot yet.
-    pub(super) fn take_over(&self, socket: &Socket) -> bool {
+    /// Leaves the reading of `socket` to the next version, if that is to read it.
+    pub(super) fn take_over(&self, socket: &Socket) -> Reading {
         if !self.udp.is_taken() {
-            return true;
+            return Reading::Kept;
         }
         if !self.theirs.is_taken() {
-            return false;
+            return Reading::Owed;
         }
         let left = self.ours.try_clone().and_then(|pair| socket.leave(pair));
         match left {
             Ok(()) => {
                 // So its end is the end of all who have it: the versions after this one.
                 self.theirs.close();
-                true
+                Reading::Left
             }
             Err(error) => {
                 tracing::error!(%error, "the next version has to wait for the datagrams");
-                false
+                Reading::Owed
             }
         }
     }

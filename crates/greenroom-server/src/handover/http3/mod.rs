@@ -6,6 +6,7 @@
 mod body;
 mod exchange;
 mod frames;
+mod own;
 mod respond;
 mod streams;
 #[cfg(test)]
@@ -117,11 +118,8 @@ async fn serve_streams<A: App>(
                 // The client leaves, and has all that it asked for.
                 None => return Ok(Code::H3_NO_ERROR),
             },
-            Next::Leaves { more } => {
-                // A client that does not read it learns by the end of the connection.
-                let told = timeout(LEAVE_TIMEOUT, connection.shutdown(more)).await;
-                told.unwrap_or(Ok(()))?;
-            }
+            // A client that does not read it learns by the end of the connection.
+            Next::Leaves { more } => connection.shutdown(more).await?,
             Next::Ends(code) => return Ok(code),
         }
     }
@@ -144,7 +142,7 @@ fn begin<A: App>(
     let Some(stream) = watch.streams.begun() else {
         return;
     };
-    if watch.takes_no_more() {
+    if watch.takes_no_more() || stream.is_refused() {
         // The GOAWAY said so: the client asks for it elsewhere.
         return stream.reset_with(Code::H3_REQUEST_REJECTED);
     }
@@ -240,8 +238,12 @@ impl<'a, A: App> Watch<'a, A> {
                 self.leaving = Leaving::Soon(now);
                 // h3 counts from the last stream that came. Without one it could only say that
                 // none will be served, and the first request may be on its way.
-                let has_begun = self.streams.has_begun();
-                return has_begun.then_some(self.home.settings.limits.streams_max as usize + 1);
+                if !self.streams.has_begun() {
+                    return None;
+                }
+                let more = self.home.settings.limits.streams_max as usize + 1;
+                self.streams.leave_after(more);
+                return Some(more);
             }
             Leaving::No => {
                 let is_evicted = notice.evicted && idle_since.is_some();

@@ -10,6 +10,8 @@ use quinn::{SendStream, StoppedError, VarInt};
 use slab::Slab;
 use tokio::task::AbortHandle;
 
+use super::HEADS_READ;
+use super::transport::READ_BYTES_MAX;
 use crate::Limits;
 use crate::event_loop::{Clock, NEVER, Tick, tick_after};
 use crate::handover::http2::Owed;
@@ -21,6 +23,8 @@ const FAULTS_MAX: usize = 1_024;
 /// Streams that a client may cancel within a tick, or `streams_max` if that is more, as all that
 /// are open may be cancelled at once; with more the connection ends.
 const CANCELLED_MAX: usize = 100;
+/// The difference between the numbers of two requests' streams, one after the other (RFC 9000, 2.1).
+const NUMBERS_APART: u64 = 4;
 /// Bytes of a head that are received even while the memory for all connections is used up, so that
 /// its client gets a response.
 const ASSURED_BYTES: usize = 4 * 1_024;
@@ -38,10 +42,15 @@ pub(super) struct Streams {
     /// Bytes a second that a client must take.
     rate_min: u64,
     output_bytes_max: u64,
+    /// Bytes of a stream that may come before its head is whole.
+    ahead_bytes_max: usize,
     /// Of all streams: what QUIC takes no more of.
     owed: Owed,
     idle_since: Cell<Tick>,
-    has_begun: Cell<bool>,
+    /// The number of the stream that came last.
+    last: Cell<Option<u64>>,
+    /// The first number that the server has said that it does not serve.
+    refused_from: Cell<u64>,
     faults: Cell<usize>,
     /// Streams that were cancelled within this tick.
     cancelled: Cell<(Tick, usize)>,
@@ -65,6 +74,7 @@ type Stopped = dyn Future<Output = Result<Option<VarInt>, StoppedError>>;
 /// One request and its response.
 pub(super) struct Stream {
     streams: Rc<Streams>,
+    number: u64,
     key: usize,
     head: Cell<usize>,
     /// It has a task, and is not rejected.
@@ -116,9 +126,14 @@ impl Streams {
             cancelled_max: CANCELLED_MAX.max(streams_max(limits) as usize),
             rate_min: limits.response_rate_min,
             output_bytes_max,
+            ahead_bytes_max: limits
+                .head_bytes_max
+                .saturating_mul(HEADS_READ)
+                .saturating_add(READ_BYTES_MAX),
             owed: Owed::new(now),
             idle_since: Cell::new(now),
-            has_begun: Cell::new(false),
+            last: Cell::new(None),
+            refused_from: Cell::new(u64::MAX),
             faults: Cell::new(0),
             cancelled: Cell::default(),
             heads: Cell::new(0),
@@ -135,8 +150,10 @@ impl Streams {
     pub(super) fn begin(self: &Rc<Self>, send: &SendStream) -> Rc<Stream> {
         let mut all = self.all.borrow_mut();
         let entry = all.vacant_entry();
+        let number = VarInt::from(send.id()).into_inner();
         let stream = Rc::new(Stream {
             streams: Rc::clone(self),
+            number,
             key: entry.key(),
             head: Cell::new(0),
             is_served: Cell::new(false),
@@ -151,7 +168,7 @@ impl Streams {
             stopped: RefCell::new(Box::pin(send.stopped())),
         });
         entry.insert(Rc::downgrade(&stream));
-        self.has_begun.set(true);
+        self.last.set(Some(number));
         self.begun.set(Rc::downgrade(&stream));
         stream
     }
@@ -163,7 +180,15 @@ impl Streams {
 
     /// Returns `true` if there was a stream.
     pub(super) fn has_begun(&self) -> bool {
-        self.has_begun.get()
+        self.last.get().is_some()
+    }
+
+    /// The server says that it serves none of the streams that come behind the next `more`, less
+    /// one: a GOAWAY names the first that is not served (RFC 9114, 5.2).
+    pub(super) fn leave_after(&self, more: usize) {
+        let next = self.last.get().unwrap_or(0);
+        let more = (more as u64).saturating_mul(NUMBERS_APART);
+        self.refused_from.set(next.saturating_add(more));
     }
 
     /// Returns the tick since which no stream has been open; `None` if one is. Those that were
@@ -283,11 +308,19 @@ impl Stream {
         self.task.set(Some(task));
     }
 
-    /// Counts bytes that were received, if they are of the head; `false` if there is no memory for
-    /// them.
+    /// Returns `true` if the server has said that it does not serve it.
+    pub(super) fn is_refused(&self) -> bool {
+        self.number >= self.streams.refused_from.get()
+    }
+
+    /// Counts bytes that were received, if they are of the head or came ahead of it; `false` if
+    /// they are too many, or there is no memory for them.
     pub(super) fn receive(&self, bytes: usize) -> bool {
         if !self.is_begun.get() {
             let head = self.head.get() + bytes;
+            if head > self.streams.ahead_bytes_max {
+                return false;
+            }
             self.hold_head(head);
             let noted = self.streams.noted.get();
             return head <= ASSURED_BYTES || !self.streams.memory.is_full_beside(noted);

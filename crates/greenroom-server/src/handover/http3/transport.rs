@@ -14,11 +14,12 @@ use h3::quic::{self, ConnectionErrorIncoming, StreamErrorIncoming, StreamId, Wri
 use quinn::{ConnectionError, ReadError, VarInt, WriteError};
 
 use super::frames::Frames;
+use super::own::{self, OwnStream, OwnStreams};
 use super::streams::{Stream, Streams};
 use crate::handover::body::Part;
 
 /// Most bytes that are read at once.
-const READ_BYTES_MAX: usize = 64 * 1_024;
+pub(super) const READ_BYTES_MAX: usize = 64 * 1_024;
 /// Chunks and pieces of a stream that are looked at before others of the loop get their turn.
 const STEPS_MAX: usize = 128;
 /// Times that streams which nobody reads are looked at before others of the loop get their turn.
@@ -44,6 +45,7 @@ pub(super) struct Connection {
 pub(super) struct Opener {
     connection: quinn::Connection,
     opening: Option<Accepting<quinn::SendStream>>,
+    own: OwnStreams,
 }
 
 /// Both directions of a request's stream.
@@ -55,8 +57,7 @@ pub(super) struct BidiStream {
 pub(super) struct SendStream {
     quic: quinn::SendStream,
     writing: Option<WriteBuf<Part>>,
-    /// None for the server's own.
-    of: Option<Rc<Stream>>,
+    of: Rc<Stream>,
 }
 
 pub(super) struct RecvStream {
@@ -85,6 +86,7 @@ impl Connection {
             opener: Opener {
                 connection,
                 opening: None,
+                own: OwnStreams::default(),
             },
             streams,
             head_bytes_max,
@@ -195,6 +197,7 @@ impl quic::Connection<Part> for Connection {
         cx: &mut Context<'_>,
     ) -> Poll<Result<RecvStream, ConnectionErrorIncoming>> {
         discard(&self.unread, cx);
+        own::send(&self.opener.own, cx);
         let accepted = ready!(self.others.as_mut().poll(cx));
         self.others = next_other(self.opener.connection.clone());
         let accepted = accepted.map_err(lost);
@@ -216,7 +219,7 @@ impl quic::Connection<Part> for Connection {
                 send: SendStream {
                     quic: send,
                     writing: None,
-                    of: Some(Rc::clone(&stream)),
+                    of: Rc::clone(&stream),
                 },
                 receive: RecvStream::new(
                     receive,
@@ -232,13 +235,14 @@ impl quic::Connection<Part> for Connection {
         Opener {
             connection: self.opener.connection.clone(),
             opening: None,
+            own: Rc::clone(&self.opener.own),
         }
     }
 }
 
 impl quic::OpenStreams<Part> for Connection {
     type BidiStream = BidiStream;
-    type SendStream = SendStream;
+    type SendStream = OwnStream;
 
     fn poll_open_bidi(
         &mut self,
@@ -250,7 +254,7 @@ impl quic::OpenStreams<Part> for Connection {
     fn poll_open_send(
         &mut self,
         cx: &mut Context<'_>,
-    ) -> Poll<Result<SendStream, StreamErrorIncoming>> {
+    ) -> Poll<Result<OwnStream, StreamErrorIncoming>> {
         self.opener.poll_open_send(cx)
     }
 
@@ -261,7 +265,7 @@ impl quic::OpenStreams<Part> for Connection {
 
 impl quic::OpenStreams<Part> for Opener {
     type BidiStream = BidiStream;
-    type SendStream = SendStream;
+    type SendStream = OwnStream;
 
     fn poll_open_bidi(
         &mut self,
@@ -274,7 +278,7 @@ impl quic::OpenStreams<Part> for Opener {
     fn poll_open_send(
         &mut self,
         cx: &mut Context<'_>,
-    ) -> Poll<Result<SendStream, StreamErrorIncoming>> {
+    ) -> Poll<Result<OwnStream, StreamErrorIncoming>> {
         let opening = self.opening.get_or_insert_with(|| {
             let connection = self.connection.clone();
             Box::pin(async move { connection.open_uni().await })
@@ -284,11 +288,7 @@ impl quic::OpenStreams<Part> for Opener {
         let quic = opened.map_err(|error| StreamErrorIncoming::ConnectionErrorIncoming {
             connection_error: lost(error),
         })?;
-        Poll::Ready(Ok(SendStream {
-            quic,
-            writing: None,
-            of: None,
-        }))
+        Poll::Ready(Ok(OwnStream::new(quic, &self.own)))
     }
 
     fn close(&mut self, code: Code, reason: &[u8]) {
@@ -304,19 +304,15 @@ impl SendStream {
                 break;
             }
             let written = Pin::new(&mut self.quic).poll_write(cx, data.chunk());
-            match (written, &self.of) {
-                (Poll::Pending, of) => {
-                    if let Some(of) = of {
-                        of.wait(rest);
-                    }
+            match written {
+                Poll::Pending => {
+                    self.of.wait(rest);
                     return Poll::Pending;
                 }
-                (Poll::Ready(Err(error)), _) => return Poll::Ready(Err(not_written(error))),
-                (Poll::Ready(Ok(bytes)), of) => {
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(not_written(error))),
+                Poll::Ready(Ok(bytes)) => {
                     data.advance(bytes);
-                    if let Some(of) = of {
-                        of.take(bytes);
-                    }
+                    self.of.take(bytes);
                 }
             }
         }
@@ -356,8 +352,7 @@ impl quic::SendStream<Part> for SendStream {
 /// A stream that is dropped is finished by quinn, as if the response were whole.
 impl Drop for SendStream {
     fn drop(&mut self) {
-        let code = self.of.as_ref().and_then(|of| of.reset_code());
-        if let Some(code) = code {
+        if let Some(code) = self.of.reset_code() {
             let _reset = self.quic.reset(number(code.value()));
         }
     }
@@ -476,7 +471,7 @@ pub(super) fn number(code: u64) -> VarInt {
     VarInt::from_u64(code).unwrap_or(VarInt::MAX)
 }
 
-fn id(id: quinn::StreamId) -> StreamId {
+pub(super) fn id(id: quinn::StreamId) -> StreamId {
     let id = VarInt::from(id).into_inner();
     id.try_into().expect("both are numbers of QUIC")
 }
@@ -491,7 +486,7 @@ fn lost(error: ConnectionError) -> ConnectionErrorIncoming {
     }
 }
 
-fn not_written(error: WriteError) -> StreamErrorIncoming {
+pub(super) fn not_written(error: WriteError) -> StreamErrorIncoming {
     match error {
         WriteError::Stopped(code) => StreamErrorIncoming::StreamTerminated {
             error_code: code.into_inner(),

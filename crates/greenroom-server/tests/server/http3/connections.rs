@@ -1,4 +1,7 @@
+use std::cell::Cell;
 use std::net::UdpSocket;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -15,7 +18,7 @@ use tower::util::service_fn;
 use super::rig::{Client, Rig, client, uri};
 use super::{SECOND, handler};
 use crate::over::{NAME, client_config};
-use crate::rig::{app, assert_elapsed, local, measure, text, within};
+use crate::rig::{Reply, app, assert_elapsed, local, measure, text, within};
 
 /// Tells of each request what is known of its connection.
 #[derive(Clone)]
@@ -255,6 +258,41 @@ fn http_3_without_tls_is_an_error_that_says_so() {
     let builder = Server::builder().listen_plain("127.0.0.1:0").tls(tls);
     let error = builder.http3(true).bind().unwrap_err().to_string();
     assert!(error.contains("HTTP/3 needs TLS"), "{error}");
+}
+
+#[tokio::test]
+async fn handshakes_under_way_do_not_make_more_connections_than_allowed() {
+    within(async {
+        const CLIENTS: usize = 8;
+        const CONNECTIONS: usize = 2;
+        static BEGUN: AtomicUsize = AtomicUsize::new(0);
+        let limits = Limits {
+            connections_max: CONNECTIONS,
+            ..Limits::default()
+        };
+        let never = |_| async {
+            BEGUN.fetch_add(1, Ordering::Relaxed);
+            std::future::pending::<Reply>().await
+        };
+        let server = Rig::limited(app(never), limits);
+        let closed = Rc::new(Cell::new(0));
+        for _ in 0..CLIENTS {
+            let closed = Rc::clone(&closed);
+            let connecting = Client::connect(server.address, client());
+            tokio::task::spawn_local(async move {
+                if let Ok(client) = connecting.await {
+                    let asking = client.try_ask(Request::get(uri("/")).body(Bytes::new()).unwrap());
+                    assert!(asking.await.is_err());
+                }
+                closed.set(closed.get() + 1);
+            });
+        }
+        while BEGUN.load(Ordering::Relaxed) + closed.get() < CLIENTS {
+            tokio::task::yield_now().await;
+        }
+        assert!(BEGUN.load(Ordering::Relaxed) <= CONNECTIONS);
+    })
+    .await;
 }
 
 #[tokio::test]

@@ -83,6 +83,28 @@ async fn a_head_longer_than_allowed_gets_431_and_one_much_longer_nothing() {
 }
 
 #[tokio::test]
+async fn what_comes_ahead_of_a_head_is_limited() {
+    within(async {
+        let limits = Limits {
+            head_bytes_max: 16_384,
+            ..Limits::default()
+        };
+        let server = Rig::limited(app(handler), limits);
+        let client = server.connect().await;
+        let (mut send, mut receive) = client.connection.open_bi().await.unwrap();
+        // Frames of a type that is reserved, of 64 bytes each.
+        let unknown = [&[0x21, 0x40, 64][..], &[0; 64]].concat();
+        // What is refused, quinn may not take any more.
+        let _written = send.write_all(&unknown.repeat(5_000)).await;
+        let error = receive.read_to_end(10_000).await.unwrap_err().to_string();
+        let code = Code::H3_EXCESSIVE_LOAD.value();
+        assert!(error.contains(&code.to_string()), "{error}");
+        assert_eq!(client.get("/still").await.1, "/still");
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn rfc9114_4_3_1_host_and_authority_that_differ_are_refused() {
     within(async {
         let server = Rig::start(app(handler));

@@ -2,12 +2,12 @@ use bytes::Bytes;
 use greenroom_server::Limits;
 use h3::error::Code;
 use http::Request;
-use quinn::{ConnectionError, Endpoint, SendStream};
+use quinn::{ConnectionError, Endpoint, SendStream, TransportConfig};
 use tokio::time::{Instant, sleep, timeout};
 
-use super::rig::{Rig, client, endpoint, receive, uri};
+use super::rig::{Rig, Stream, client, client_with, endpoint, receive, uri};
 use super::{SECOND, handler};
-use crate::over::NAME;
+use crate::over::{NAME, client_config};
 use crate::rig::{app, assert_elapsed, local};
 
 #[tokio::test(start_paused = true)]
@@ -70,6 +70,39 @@ async fn the_end_of_a_drain_aborts_and_reports_what_is_under_way() {
         assert_eq!(report.aborted.len(), 1);
         assert_eq!(report.aborted[0].route, "GET /never");
         assert_eq!(report.aborted[0].peer, Some(peer));
+    })
+    .await;
+}
+
+/// Bytes of a stream that a client takes ahead: the settings of the server are fewer, but not
+/// together with a GOAWAY.
+const SETTINGS_ONLY: u32 = 9;
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_does_not_read_the_goaways_gets_its_response() {
+    local(async {
+        let server = Rig::start(app(handler));
+        let mut transport = TransportConfig::default();
+        transport.stream_receive_window(SETTINGS_ONLY.into());
+        let config = client_with(client_config(), transport);
+        let endpoint = endpoint();
+        let connecting = endpoint.connect_with(config, server.address, NAME);
+        let connection = connecting.unwrap().await.unwrap();
+        let quic = h3_quinn::Connection::new(connection.clone());
+        // Nobody polls its driver, so what comes by the stream of control is not read.
+        let (_driver, mut send) = h3::client::new(quic).await.unwrap();
+        let head = Request::get(uri("/5")).body(()).unwrap();
+        let mut stream: Stream = send.send_request(head).await.unwrap();
+        stream.finish().await.unwrap();
+        sleep(SECOND).await;
+        server.handle.drain();
+        assert_eq!(receive(&mut stream).await.unwrap().text(), "done");
+        let closed = connection.closed().await;
+        let ConnectionError::ApplicationClosed(closed) = closed else {
+            panic!("it broke: {closed}");
+        };
+        assert_eq!(closed.error_code.into_inner(), Code::H3_NO_ERROR.value());
+        assert!(server.ended().await.aborted.is_empty());
     })
     .await;
 }

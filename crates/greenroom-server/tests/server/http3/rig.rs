@@ -100,7 +100,11 @@ impl Client {
         let connecting = endpoint.connect_with(config, address, NAME).unwrap();
         let connection = connecting.await?;
         let quic = h3_quinn::Connection::new(connection.clone());
-        let (mut driver, send) = h3::client::new(quic).await.unwrap();
+        let built = h3::client::new(quic).await;
+        let (mut driver, send) = match built {
+            Ok(built) => built,
+            Err(_) => return Err(connection.closed().await),
+        };
         let driver = async move { poll_fn(|cx| driver.poll_close(cx)).await };
         Ok(Self {
             endpoint,
