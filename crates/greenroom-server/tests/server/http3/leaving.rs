@@ -76,7 +76,7 @@ async fn the_end_of_a_drain_aborts_and_reports_what_is_under_way() {
 
 /// Bytes of a stream that a client takes ahead: the settings of the server are fewer, but not
 /// together with a GOAWAY.
-const SETTINGS_ONLY: u32 = 9;
+const SETTINGS_ONLY: u32 = 23;
 
 #[tokio::test(start_paused = true)]
 async fn a_client_that_does_not_read_the_goaways_gets_its_response() {
