@@ -36,6 +36,27 @@ async fn a_full_queue_refuses_at_once_and_serves_whom_it_let_in() {
     .await;
 }
 
+#[tokio::test]
+async fn work_whose_client_has_left_keeps_nobody_out() {
+    within(async {
+        let stage = builder()
+            .threads(1..=1)
+            .blocking_threads_max(1)
+            .queue_max(3);
+        let stage = stage.build().unwrap();
+        let release = occupy(&stage).await;
+        let let_in: Vec<_> = (0..2).map(|number| stage.run(move || number)).collect();
+        drop(stage.run(|| panic!("its client has left")));
+        let next = stage.run(|| 9);
+        assert_eq!(next.rejected(), None);
+        drop(release);
+        assert_eq!(join_all(let_in).await, [Ok(0), Ok(1)]);
+        assert_eq!(next.await, Ok(9));
+        assert_eq!(stage.status().sheds.queue_full, 0);
+    })
+    .await;
+}
+
 /// It is only known that the work holds a thread for 20 ms or more; the limit is a minute, and two
 /// in a burst.
 #[tokio::test]

@@ -15,6 +15,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 
 use super::SECOND;
 use super::rig::{Client, Rig, client, receive, uri};
+use crate::panics::Log;
 use crate::rig::{Dropped, app, local, streamed};
 
 /// Datagrams that wait before a slow link; more are lost.
@@ -65,10 +66,12 @@ async fn slow_link(server: SocketAddr, pause: Duration) -> (SocketAddr, mpsc::Se
 }
 
 /// Has a client ask over a link that passes on a datagram each `pause`, for a response that QUIC
-/// takes at once: when the response was dropped, and the bytes that the client had.
+/// takes at once: when the response was dropped, and the bytes that the client had. The access log
+/// tells whether it had all.
 async fn ask_slowly(pause: Duration) -> (Duration, Option<usize>) {
+    Log::capture();
     let (told, mut dropped) = mpsc::unbounded_channel();
-    let server = Rig::start(app(move |_| {
+    let app = app(move |_| {
         let dropped = Dropped(told.clone());
         async {
             let part = Bytes::from(vec![b'r'; 200_000]);
@@ -78,7 +81,8 @@ async fn ask_slowly(pause: Duration) -> (Duration, Option<usize>) {
             });
             Ok(streamed(parts))
         }
-    }));
+    });
+    let server = Rig::with(app, |builder| builder.access_log(true));
     let (address, begin) = slow_link(server.address, pause).await;
     let connecting = Client::connect(address, client());
     let client = Box::pin(connecting).await.unwrap();
@@ -89,7 +93,10 @@ async fn ask_slowly(pause: Duration) -> (Duration, Option<usize>) {
     stream.finish().await.unwrap();
     let response = timeout(500 * SECOND, receive(&mut stream)).await.unwrap();
     let at = dropped.recv().await.unwrap() - since;
-    (at, response.ok().map(|response| response.body.len()))
+    let taken = response.ok().map(|response| response.body.len());
+    let logged = Log::line(&["greenroom::access", "target=/ "]);
+    assert_eq!(logged.contains(" cut=true"), taken.is_none(), "{logged}");
+    (at, taken)
 }
 
 #[tokio::test(start_paused = true)]
