@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Client, Viewer};
 use crate::completing::complete;
-use crate::feed::Credential;
+use crate::feed::{Credential, Scope};
 use crate::model::{Author, Id, Session, TextError, User};
 use crate::service::{self, NewUser};
 use crate::{App, Failure, secret};
@@ -129,7 +129,7 @@ async fn end(app: App, viewer: Viewer) -> Result<(), Failure> {
     let keys = [session_key(&session), service::reach_key(user)];
     app.cache.invalidate(&keys).await;
     app.feed
-        .end_connections(user, Some(Credential::Session(session)));
+        .end_connections(user, Scope::Credential(Credential::Session(session)));
     Ok(())
 }
 

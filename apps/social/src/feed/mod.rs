@@ -30,7 +30,7 @@ use feeder::Feeder;
 use meters::Meters;
 use sessions::{Connections, Ended};
 
-pub use sessions::{Credential, Watcher};
+pub use sessions::{Credential, Scope, Watcher};
 
 /// The dispatcher of Subscriber and Feeder. Clients run on `loop`, beside their connections.
 const DISPATCHER: &str = "actors";
@@ -131,12 +131,11 @@ impl Feed {
         }
     }
 
-    /// Closes the connections of a session or a key, or all of a user, on all replicas, with the
-    /// code 3000, "Unauthorized".
+    /// Closes connections of a user on all replicas, with the code 3000, "Unauthorized".
     ///
-    /// The credential must have ended in the storage before.
-    pub fn end_connections(&self, user: Id, credential: Option<Credential>) {
-        let ended = Ended { user, credential };
+    /// Their credentials must have ended in the storage before.
+    pub fn end_connections(&self, user: Id, scope: Scope) {
+        let ended = Ended { user, scope };
         sessions::publish(&self.bus, &self.shared.connections, &ended);
     }
 

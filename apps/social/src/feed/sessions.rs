@@ -44,11 +44,33 @@ pub enum Credential {
     Session(String),
 }
 
-/// The end of a session or a key; or, without one, of all connections of a user.
+/// The connections of a user that end together.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Scope {
+    /// Those of one session or key.
+    Credential(Credential),
+    /// Those of all sessions; keys stay.
+    Sessions,
+    /// All, with the user.
+    All,
+}
+
+impl Scope {
+    fn has(&self, credential: &Credential) -> bool {
+        match self {
+            Self::Credential(ended) => ended == credential,
+            Self::Sessions => matches!(credential, Credential::Session(_)),
+            Self::All => true,
+        }
+    }
+}
+
+/// The end of connections of a user.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(super) struct Ended {
     pub(super) user: Id,
-    pub(super) credential: Option<Credential>,
+    pub(super) scope: Scope,
 }
 
 /// The connections of users to this replica, by user.
@@ -90,12 +112,9 @@ impl Connections {
         }
     }
 
-    /// Closes the connections of an ended session or key.
+    /// Closes the connections that have ended.
     pub(super) fn end(&self, ended: &Ended) {
-        let is_of = |connection: &&Arc<Connection>| {
-            let credential = ended.credential.as_ref();
-            credential.is_none_or(|ended| connection.credential == *ended)
-        };
+        let is_of = |connection: &&Arc<Connection>| ended.scope.has(&connection.credential);
         let all = self.0.lock();
         let of_user = all.get(&ended.user).map_or(&[][..], Vec::as_slice);
         let to_close = of_user.iter().filter(is_of);
@@ -207,7 +226,7 @@ async fn look_at_all(store: Arc<dyn Store>, connections: Arc<Connections>) {
             Ok(true) => {}
             Ok(false) => connections.end(&Ended {
                 user,
-                credential: Some(credential),
+                scope: Scope::Credential(credential),
             }),
             Err(error) => tracing::warn!(%error, "it is not known whether a session has ended"),
         }

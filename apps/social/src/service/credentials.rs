@@ -9,6 +9,7 @@ use super::albums::{albums, delete_album};
 use super::people::{author_key, generation_key, reach_key};
 use super::{now, wake};
 use crate::completing::complete;
+use crate::feed::Scope;
 use crate::model::{
     Author, Id, NewTask, TaskKind, TextError, Ticket, TicketPurpose, User, UserChange, check_email,
     check_password,
@@ -64,17 +65,17 @@ async fn end_sessions_by(app: &App, id: Id, change: UserChange) -> Result<User, 
     complete(async move {
         let changed = app.store.update_user(id, change).await;
         // Also if that failed: the change may have been stored all the same.
-        forget(&app, id).await;
+        forget(&app, id, Scope::Sessions).await;
         changed?.ok_or(Failure::NotFound("user"))
     })
     .await
 }
 
-/// Drops a user's cached identity, and ends their connections to the feed.
-async fn forget(app: &App, id: Id) {
+/// Drops a user's cached identity, and ends these connections of theirs to the feed.
+async fn forget(app: &App, id: Id, scope: Scope) {
     let keys = [generation_key(id), author_key(id), reach_key(id)];
     app.cache.invalidate(&keys).await;
-    app.feed.end_connections(id, None);
+    app.feed.end_connections(id, scope);
 }
 
 /// Requests a mail to each user of an address, with a link to set a new password. The users are
@@ -97,8 +98,13 @@ pub async fn ask_for_reset(app: &App, email: &str) -> Result<(), Failure> {
 pub async fn reset_password(app: &App, token: &str, password: &str) -> Result<User, Failure> {
     let (ticket, user) = find_ticket(app, token, TicketPurpose::ResetPassword).await?;
     let change = password_change(app, "password", password).await?;
-    use_up(app, &ticket).await?;
-    end_sessions_by(app, user.id, change).await
+    let app = app.clone();
+    // Else a client that leaves may have used up the link for nothing.
+    complete(async move {
+        use_up(&app, &ticket).await?;
+        end_sessions_by(&app, user.id, change).await
+    })
+    .await
 }
 
 /// Requests a mail to the address that a user wants to have, with a link to confirm it. Until then
@@ -224,7 +230,7 @@ pub async fn delete_account(app: &App, user: &Author) -> Result<(), Failure> {
     let (app, id) = (app.clone(), user.id);
     complete(async move {
         let deleted = app.store.delete_user(id).await;
-        forget(&app, id).await;
+        forget(&app, id, Scope::All).await;
         if !deleted? {
             return Err(Failure::NotFound("user"));
         }

@@ -1,6 +1,6 @@
 use super::now;
 use crate::completing::complete;
-use crate::feed::Credential;
+use crate::feed::{Credential, Scope};
 use crate::model::{ApiKey, Id, check_text};
 use crate::{App, Failure};
 
@@ -47,7 +47,8 @@ pub async fn delete_key(app: &App, user: Id, id: Id) -> Result<(), Failure> {
         if !app.store.delete_key(id, user).await? {
             return Err(Failure::NotFound("key"));
         }
-        app.feed.end_connections(user, Some(Credential::Key(id)));
+        let scope = Scope::Credential(Credential::Key(id));
+        app.feed.end_connections(user, scope);
         Ok(())
     })
     .await

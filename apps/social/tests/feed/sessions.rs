@@ -5,7 +5,7 @@ use std::time::Duration;
 use greenroom::bus::{Bus, RedisSettings, WhileAway};
 use jiff::Timestamp;
 use social::config::FeedSettings;
-use social::feed::Credential;
+use social::feed::{Credential, Scope};
 use social::model::{ApiKey, Id, UserChange, topic};
 
 use super::client::Client;
@@ -45,12 +45,12 @@ async fn a_session_takes_its_connections_with_it_and_no_others() {
     let mut other = watching(&here, user, "b").await;
     world.store.delete_session("a").await.expect("deleted");
     let a = Credential::Session("a".to_owned());
-    here.feed.end_connections(user.0, Some(a));
+    here.feed.end_connections(user.0, Scope::Credential(a));
     for client in &mut over {
         assert_eq!(client.closed().await, UNAUTHORIZED);
     }
     other.watch(topic::TIMELINE, None).await;
-    here.feed.end_connections(user.0, None);
+    here.feed.end_connections(user.0, Scope::All);
     assert_eq!(other.closed().await, UNAUTHORIZED);
 }
 
@@ -152,13 +152,16 @@ async fn a_deleted_key_takes_its_connections_with_it_and_no_others() {
     let mut session = watching(&here, user, "a").await;
     let deleted = world.store.delete_key(keys[0], user.0).await;
     assert!(deleted.expect("the storage is there"));
-    here.feed
-        .end_connections(user.0, Some(Credential::Key(keys[0])));
+    let deleted = Scope::Credential(Credential::Key(keys[0]));
+    here.feed.end_connections(user.0, deleted);
     for client in &mut over {
         assert_eq!(client.closed().await, UNAUTHORIZED);
     }
     other.watch(topic::TIMELINE, None).await;
     session.watch(topic::TIMELINE, None).await;
+    here.feed.end_connections(user.0, Scope::Sessions);
+    assert_eq!(session.closed().await, UNAUTHORIZED);
+    other.watch(&topic::bell(user.0), None).await;
     let mut late = here.client_of_key(user.0, keys[0]).await;
     late.say(&serde_json::json!({"watch": {topic::TIMELINE: null}}))
         .await;
