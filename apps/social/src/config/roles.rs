@@ -127,7 +127,8 @@ mod tests {
             &["--role", "web,images"][..],
             &["--role", "web", "--role", "images"],
         ] {
-            assert_eq!(of_flags(flags).expect("they are roles"), both);
+            let flags = [&["--store", "mongodb://127.0.0.1"], flags].concat();
+            assert_eq!(of_flags(&flags).expect("they are roles"), both);
         }
     }
 
@@ -148,17 +149,27 @@ mod tests {
             (&["--role", "web"][..], "`nats`"),
             (&["--role", "images"], "`nats`"),
             (&["--role", "outbox"], "`base_url`"),
+            (
+                &["--role", "web,images"],
+                "web and outbox go together with SQLite",
+            ),
+            (
+                &["--role", "outbox", "--base-url", "http://a"],
+                "web and outbox go together with SQLite",
+            ),
         ] {
             let error = of_flags(flags).expect_err("something is missing");
             assert!(format!("{error:#}").contains(missing), "{error:#}");
         }
+        let mongo = ["--store", "mongodb://127.0.0.1"];
         for flags in [
             &["--role", "web"][..],
             &["--role", "images"],
             &["--role", "outbox", "--base-url", "http://a"],
         ] {
-            let flags: Vec<_> = flags.iter().chain(&nats).copied().collect();
+            let flags: Vec<_> = flags.iter().chain(&nats).chain(&mongo).copied().collect();
             of_flags(&flags).expect("nothing is missing");
         }
+        of_flags(&["--role", "web,images,outbox"]).expect("nothing is missing");
     }
 }

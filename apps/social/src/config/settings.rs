@@ -127,6 +127,11 @@ impl Settings {
             web || !self.has(Role::Outbox) || self.base_url.is_some(),
             "the role outbox without web needs `base_url`, which links in mails begin with"
         );
+        ensure!(
+            web == self.has(Role::Outbox) || !matches!(self.store, StoreSettings::Sqlite(_)),
+            "the roles web and outbox go together with SQLite, which no other process opens; give \
+             both, or a MongoDB as `store`"
+        );
         Ok(())
     }
 
