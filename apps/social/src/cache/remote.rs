@@ -13,6 +13,8 @@ use super::TTL_MAX;
 /// The longest that Redis may take for one of the two steps of a request, lookup and store: 50 ms
 /// together.
 const STEP_MAX: Duration = Duration::from_millis(25);
+/// Keys that are forgotten in one step; those of a large album are in several.
+const FORGOTTEN_AT_ONCE: usize = 200;
 /// The longest that Redis may take to respond to a probe.
 const PROBE_MAX: Duration = Duration::from_secs(2);
 /// The first and the longest delay between two probes; it doubles in between.
@@ -112,6 +114,16 @@ impl Remote {
     /// Forgets these keys, and what is being loaded for them. If Redis does not confirm it, it is
     /// not used for as long as an old value may be in there.
     pub(super) async fn forget(self: &Arc<Self>, keys: &[String]) {
+        for keys in keys.chunks(FORGOTTEN_AT_ONCE) {
+            if !self.forget_in_a_step(keys).await {
+                self.state.lock().is_distrusted_until = Instant::now() + TTL_MAX;
+                return;
+            }
+        }
+    }
+
+    /// Returns `true` if Redis has confirmed it.
+    async fn forget_in_a_step(self: &Arc<Self>, keys: &[String]) -> bool {
         let mut forget = redis::pipe();
         for key in keys {
             forget.incr(generation_of(key), 1).ignore();
@@ -122,14 +134,7 @@ impl Remote {
         }
         // Sent also while Redis is distrusted: else each invalidation would prolong that.
         let is_reachable = self.state.lock().is_reachable;
-        let forgotten: Option<()> = if is_reachable {
-            self.ask(&forget).await
-        } else {
-            None
-        };
-        if forgotten.is_none() {
-            self.state.lock().is_distrusted_until = Instant::now() + TTL_MAX;
-        }
+        is_reachable && self.ask::<()>(&forget).await.is_some()
     }
 
     /// Queries Redis within [`STEP_MAX`]; without a reply it is not used until a probe succeeds.
