@@ -68,16 +68,19 @@ function improveForm(list, form) {
   const send = async () => {
     button.disabled = true;
     const page = `/pictures/${list.dataset.comments}`;
+    const sent = text.value;
     try {
-      const comment = await call("POST", `/api${page}/comments`, { text: text.value });
-      text.value = "";
-      if ("more" in list.dataset) location.assign(`${page}?comment=${comment.id}#comment-${comment.id}`);
+      const comment = await call("POST", `/api${page}/comments`, { text: sent });
+      // What was typed meanwhile is the next comment.
+      const isNext = text.value !== sent;
+      if (!isNext) text.value = "";
+      if ("more" in list.dataset && !isNext) location.assign(`${page}?comment=${comment.id}#comment-${comment.id}`);
       else add(list, comment);
     } catch (rejection) {
       notice(rejection.message, { retry: send });
     } finally {
       button.disabled = false;
-      text.focus();
+      if ([button, document.body].includes(document.activeElement)) text.focus();
     }
   };
   form.addEventListener("submit", (event) => {
@@ -92,6 +95,9 @@ async function reload(list) {
   const page = new DOMParser().parseFromString(await response.text(), "text/html");
   const fresh = page.querySelector("[data-comments]");
   list.replaceChildren(...fresh.children);
+  list.toggleAttribute("data-more", "more" in fresh.dataset);
+  const more = document.getElementById("more");
+  more.replaceChildren(...page.getElementById("more").children);
   showTimes(list);
   return Number(fresh.dataset.seq);
 }

@@ -48,15 +48,16 @@ export const isShown = (list, picture) => list.querySelector(`[data-picture="${p
 
 // The older ones are on the next page then.
 export function trim(list) {
+  if (list.children.length <= PICTURES_MAX) return;
   while (list.children.length > PICTURES_MAX) {
     forgetCounts(list.lastElementChild);
     list.lastElementChild.remove();
-    const older = document.getElementById("older");
-    if (!older) continue;
-    const address = new URL(older.href);
-    address.searchParams.set("before", list.lastElementChild.dataset.picture);
-    older.href = address.href;
   }
+  const older = document.getElementById("older");
+  const address = new URL(older.href);
+  address.searchParams.set("before", list.lastElementChild.dataset.picture);
+  older.href = address.href;
+  older.hidden = false;
 }
 
 // Shows the list as the page at `address` has it now, and gives its place in the log.
@@ -67,6 +68,7 @@ export async function reloadPictures(feed, list, address) {
   const fresh = page.getElementById(list.id);
   forgetCounts(list);
   list.replaceChildren(...fresh.children);
+  document.getElementById("older").replaceWith(page.getElementById("older"));
   showTimes(list);
   followCounts(feed, list);
   return Number(fresh.dataset.seq);
