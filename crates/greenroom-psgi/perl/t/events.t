@@ -26,7 +26,7 @@ sub soon { my $cb = shift; $INC{'IO/Async/Loop.pm'} ? IO::Async::Loop->new->late
 package Lines { sub new { bless [@_[1..$#_]], $_[0] } sub getline { shift @{$_[0]} } sub close { push @main::log, 'closed' } }
 package main;
 our @log;
-my $writer;
+my ($writer, $life);
 my %kept;
 my %response = (
     now   => sub { [ 200, [], [ $_[0]{'psgi.nonblocking'} ] ] },
@@ -36,8 +36,10 @@ my %response = (
     drop  => sub { delete $kept{ $_[0]{QUERY_STRING} }; [ 200, [], [ 'dropped' ] ] },
     dies_later => sub { sub { my $r = shift; timer(0.01, sub { my $kept = $r; die "died in a callback\n" }) } },
     dies_first => sub { sub { my $r = shift; timer(0.01, sub { soon(sub { die "died before others\n" }); $r->([ 200, [], [ 'after' ] ]) }) } },
-    child => sub { my $module = 'Any' . 'Event'; eval "require $module" or die; sub { my $r = shift; my $pid = fork // die; POSIX::_exit(3) if !$pid;
+    child => sub { my $module = 'Any' . 'Event'; eval "require $module" or die; sub { my $r = shift; pipe my $in, $life or die; my $pid = fork // die;
+        if (!$pid) { close $life; sysread $in, my $none, 1; POSIX::_exit(3) }
         my $w; $w = $module->child(pid => $pid, cb => sub { undef $w; $r->([ 200, [], [ $_[1] >> 8 ] ]) }) } },
+    end_child => sub { close $life; [ 200, [], [ 'told' ] ] },
     clock => sub { sub { my $w = $_[0]->([ 200, [] ]); my $n = 0; my $tick; $tick = sub { $w->write('tick '); ++$n < 3 ? timer(0.01, $tick) : ($w->close, undef $tick) }; timer(0.01, $tick) } },
     open  => sub { sub { $writer = $_[0]->([ 200, [] ]); return } },
     write => sub { my $n = $_[0]{QUERY_STRING}; my $ok = $writer->write('w' x $n); [ 200, [], [ $ok ? 'true' : 'false' ] ] },
@@ -209,9 +211,11 @@ sub preloaded_workers_have_loops_of_their_own {
     $_->ask('/later?preloaded') for @workers;
     is_deeply [ map { my $each = $_; map { $each->reply->{type} } 1, 2 } @workers ], [ ('w', 'r') x 3 ], '--preload';
     return if $worker->{mode} !~ /EV|AnyEvent/ || !eval { require AnyEvent };
-    $workers[0]->ask('/child');
-    my $child = $workers[0]->reply;
-    $child = $workers[0]->reply if $child->{type} eq 'w';    # unless it had ended before
+    my $id = $workers[0]->ask('/child');
+    is $workers[0]->reply->{type}, 'w';
+    # All of them wait in their loops by now; only one is to wake up.
+    $workers[0]->ask('/end_child');
+    my ($child) = grep { $_->{id} == $id } map { $workers[0]->reply } 1, 2;
     is $child->{body}, 3, 'and see their children end';
     return;
 }

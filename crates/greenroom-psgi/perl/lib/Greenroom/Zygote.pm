@@ -141,8 +141,11 @@ sub _heedless {
 sub _worker {
     my ($self, $key, $listener) = @_;
     close delete $self->{$_} for qw(channel life);
-    @SIG{qw(INT HUP PIPE)} = qw(IGNORE DEFAULT IGNORE);
-    $SIG{CHLD} = 'DEFAULT' if !$INC{'EV.pm'};
+    @SIG{qw(INT PIPE)} = qw(IGNORE IGNORE);
+    # Not 'DEFAULT', which AnyEvent takes for a handler that is there already.
+    undef $SIG{$_} for 'HUP', $INC{'EV.pm'} ? () : 'CHLD';
+    # libev's descriptors are still those of all, who would take each other's events.
+    EV::default_loop()->loop_fork if $INC{'EV.pm'};
     $SIG{TERM} = _heedless($$);
     $0 = "greenroom worker $key: $self->{name}";
     srand;
