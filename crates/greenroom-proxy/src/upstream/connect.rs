@@ -17,6 +17,7 @@ use hyper_util::client::legacy::connect::{Connected, Connection, HttpConnector};
 use hyper_util::rt::TokioIo;
 use tokio::net::{TcpStream, UnixStream, lookup_host};
 use tokio::sync::Mutex;
+use tokio::task::{JoinHandle, spawn};
 use tokio::time::{Instant, timeout};
 use tower_service::Service;
 
@@ -94,6 +95,15 @@ impl Service<Uri> for Connector {
     }
 }
 
+/// The addresses of a name, as far as they are known.
+#[derive(Default)]
+struct Known {
+    /// The last ones, and the time from which on they are used.
+    last: Option<(Instant, Vec<SocketAddr>)>,
+    /// A lookup that is under way; its result may come after whoever waited for it.
+    lookup: Option<JoinHandle<io::Result<Vec<SocketAddr>>>>,
+}
+
 /// Resolves the name of one upstream, and keeps its addresses for a while.
 #[derive(Clone, Default)]
 struct Resolver(Arc<Resolved>);
@@ -101,7 +111,7 @@ struct Resolver(Arc<Resolved>);
 #[derive(Default)]
 struct Resolved {
     /// Locked while the name is resolved: connections that are made at once wait for one lookup.
-    addresses: Mutex<Option<(Instant, Vec<SocketAddr>)>>,
+    known: Mutex<Known>,
     /// A connection to these addresses has failed.
     is_doubted: AtomicBool,
 }
@@ -117,30 +127,44 @@ impl Service<Name> for Resolver {
 
     fn call(&mut self, name: Name) -> Self::Future {
         let resolved = Arc::clone(&self.0);
-        Box::pin(async move { Ok(resolved.addresses(&name).await?.into_iter()) })
+        let look_up = async move {
+            let found = lookup_host((name.as_str(), 0)).await?;
+            Ok(found.collect())
+        };
+        Box::pin(async move { Ok(resolved.addresses(look_up).await?.into_iter()) })
     }
 }
 
 impl Resolved {
-    async fn addresses(&self, name: &Name) -> io::Result<Vec<SocketAddr>> {
-        let mut kept = self.addresses.lock().await;
+    /// Returns the addresses that are kept, or those that `look_up` finds.
+    async fn addresses(
+        &self,
+        look_up: impl Future<Output = io::Result<Vec<SocketAddr>>> + Send + 'static,
+    ) -> io::Result<Vec<SocketAddr>> {
+        let mut known = self.known.lock().await;
         let is_doubted = self.is_doubted.swap(false, Ordering::Relaxed);
-        if let Some((since, addresses)) = &*kept
+        let has_come = known.lookup.as_ref().is_some_and(JoinHandle::is_finished);
+        if let Some((since, addresses)) = &known.last
             && since.elapsed() < RESOLVED_TIME
             && !is_doubted
+            && !has_come
         {
             return Ok(addresses.clone());
         }
-        // Its last addresses are better than none while the name server is away, or is silent.
-        let patience = kept.as_ref().map_or(Duration::MAX, |_| LOOKUP_TIME);
-        let looked_up = timeout(patience, lookup_host((name.as_str(), 0))).await;
-        let found = match (looked_up, kept.take()) {
-            (Ok(Ok(found)), _) => found.collect(),
-            (_, Some((_, addresses))) => addresses,
-            (Ok(Err(error)), None) => return Err(error),
-            (Err(elapsed), None) => return Err(elapsed.into()),
+        // The last addresses are better than none while the name server is away, or is silent.
+        let patience = known.last.as_ref().map_or(Duration::MAX, |_| LOOKUP_TIME);
+        let lookup = known.lookup.get_or_insert_with(|| spawn(look_up));
+        let found = timeout(patience, lookup).await;
+        if found.is_ok() {
+            known.lookup = None;
+        }
+        let found = found.map_or_else(|elapsed| Err(elapsed.into()), |found| found?);
+        let found = match (found, known.last.take()) {
+            (Ok(found), _) => found,
+            (Err(_), Some((_, last))) => last,
+            (Err(error), None) => return Err(error),
         };
-        *kept = Some((Instant::now(), found.clone()));
+        known.last = Some((Instant::now(), found.clone()));
         Ok(found)
     }
 }
@@ -245,5 +269,52 @@ impl Write for Stream {
             Io::Tcp(io) => Pin::new(io).poll_write_vectored(cx, slices),
             Io::Unix(io) => Pin::new(io).poll_write_vectored(cx, slices),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::{advance, sleep};
+
+    use super::*;
+
+    /// Looks the address with this last number up, for so many seconds.
+    async fn found(number: u8, seconds: u64) -> io::Result<Vec<SocketAddr>> {
+        sleep(Duration::from_secs(seconds)).await;
+        Ok(vec![SocketAddr::from(([127, 0, 0, number], 80))])
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn addresses_that_come_late_are_used_when_they_have_come() {
+        let resolved = Resolved::default();
+        let of = async |lookup| {
+            let begin = Instant::now();
+            let addresses = resolved.addresses(lookup).await.expect("there are some");
+            (addresses[0].to_string(), begin.elapsed().as_secs())
+        };
+        // Without any the first is waited for, and kept for a while.
+        assert_eq!(of(found(1, 3)).await, ("127.0.0.1:80".to_owned(), 3));
+        assert_eq!(of(found(9, 0)).await, ("127.0.0.1:80".to_owned(), 0));
+        advance(RESOLVED_TIME).await;
+        assert_eq!(of(found(2, 4)).await, ("127.0.0.1:80".to_owned(), 1));
+        assert_eq!(of(found(9, 0)).await, ("127.0.0.1:80".to_owned(), 0));
+        sleep(Duration::from_secs(4)).await;
+        assert_eq!(of(found(9, 0)).await, ("127.0.0.2:80".to_owned(), 0));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_silent_name_server_leaves_the_last_addresses() {
+        let resolved = Resolved::default();
+        let known = resolved.addresses(found(1, 0)).await.expect("it responds");
+        for _ in 0..3 {
+            advance(RESOLVED_TIME).await;
+            let begin = Instant::now();
+            let silent = std::future::pending();
+            let last = resolved.addresses(silent).await.expect("they are known");
+            assert_eq!((last, begin.elapsed()), (known.clone(), LOOKUP_TIME));
+        }
+        let failed = async { Err(io::Error::other("no such name")) };
+        let error = Resolved::default().addresses(failed).await;
+        assert!(error.is_err(), "there are no last ones");
     }
 }
