@@ -74,16 +74,10 @@ impl Shared {
         bytes: usize,
     ) -> Result<Arc<Ticket>, Rejected> {
         let now = Instant::now();
-        let ask = || {
-            let state = self.admit_state();
+        let admitted = self.swept_for(|state| {
             self.scheduler
-                .reserve(|view| admit::admit(view, &submission, bytes, &state, now))
-        };
-        let mut admitted = ask();
-        if admitted.is_err() && self.sweep(SWEPT_FOR_ADMISSION) {
-            // Work whose clients have left is waited for by nobody.
-            admitted = ask();
-        }
+                .reserve(|view| admit::admit(view, &submission, bytes, state, now))
+        });
         match admitted {
             Ok(terms) => {
                 self.held_bytes.fetch_add(bytes, Ordering::Relaxed);
@@ -114,13 +108,24 @@ impl Shared {
 
     /// Checks if work would be admitted now, without admitting it.
     pub(crate) fn would_admit(&self, submission: Submission) -> Result<(), Rejected> {
-        let (now, state) = (Instant::now(), self.admit_state());
-        let judged = self
-            .scheduler
-            .look(|view| admit::admit(view, &submission, 0, &state, now));
+        let now = Instant::now();
+        let judged = self.swept_for(|state| {
+            self.scheduler
+                .look(|view| admit::admit(view, &submission, 0, state, now))
+        });
         judged
             .map(drop)
             .map_err(|not_admitted| self.reject(&submission, not_admitted))
+    }
+
+    /// Judges work, and if it is not admitted once more without that whose clients have left,
+    /// which is waited for by nobody.
+    fn swept_for<T, E>(&self, judge: impl Fn(&admit::State<'_>) -> Result<T, E>) -> Result<T, E> {
+        let judged = judge(&self.admit_state());
+        if judged.is_err() && self.sweep(SWEPT_FOR_ADMISSION) {
+            return judge(&self.admit_state());
+        }
+        judged
     }
 
     /// Brings work to the threads: new work, or work that was woken.
