@@ -37,7 +37,7 @@
 //! [`Placement::auto`]: each route begins on a [`Stage`], a bounded queue with threads of its own,
 //! and moves to the loop once it has proven short. A handler that computes or blocks holds up no
 //! other; a request that would wait too long for its turn gets a 503 at once. To place a route by
-//! hand, give it a [`Placement`] of its own: the inner one decides.
+//! hand, give it a [`Placement`] of its own: the inner one decides, except behind `Placement::on`.
 //!
 //! On the loop and on a stage, a handler is polled within the runtime of the loop that accepted its
 //! connection. So `tokio::spawn`, timers, sockets and client pools work as they do anywhere on

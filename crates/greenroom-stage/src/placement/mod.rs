@@ -72,7 +72,8 @@ use route::Routes;
 ///
 /// Of two placements around the same handler the inner one decides, and the outer one stays out of
 /// its way. So a router behind `greenroom::serve`, which places every route that has no placement,
-/// may have placements of its own.
+/// may have placements of its own. But what is given to a stage by [`on`](Self::on) stays there,
+/// with that placement's priority: an inner one decides only where it goes from there.
 ///
 /// The body of a response counts as its handler's work, unless it is whole in memory: it is polled
 /// where its route runs, goes to the stage if it computes, and to the loop if it merely waits.
@@ -116,7 +117,8 @@ impl Placement {
     }
 
     /// Creates a placement on the loop, always; but behind another placement, that of
-    /// `greenroom::serve` included, the first request runs where that one decides. For handlers
+    /// `greenroom::serve` included, the first request runs where that one decides, and behind
+    /// [`on`](Self::on) all of them. For handlers
     /// that only wait, or do microseconds of work. The watchdog still reports those that hold up
     /// the loop.
     #[must_use]
