@@ -490,10 +490,10 @@ fn all_that_wait_for_a_server_at_the_end_have_failed() {
     let (_directory, _listener, mut stream) = in_front_of_a_short_backlog();
     stream.end = End {
         requests: None,
-        duration: Some(Duration::from_millis(50)),
+        duration: Some(Duration::from_secs(1)),
     };
     stream.connections = 20;
-    stream.timeout = Duration::from_millis(200);
+    stream.timeout = Duration::from_secs(2);
     let tally = tally(stream);
     assert_eq!((tally.counts.sent, tally.responses()), (20, 0));
     assert_eq!(tally.failures.total(), 20, "{:?}", tally.failures);

@@ -102,6 +102,15 @@ impl Closed {
         core.open_connections() == 0 && self.paused.is_empty()
     }
 
+    /// Returns the number of requests that wait for room in the backlog.
+    pub(super) fn waiting(&self) -> u64 {
+        let waiting = self
+            .paused
+            .iter()
+            .filter(|paused| paused.intended.is_some());
+        waiting.count() as u64
+    }
+
     /// Opens a connection for a request of now, or for that of `intended`, which has waited for
     /// room in the backlog: as one that is in flight, also when no more are sent.
     fn open(&mut self, core: &mut Core, intended: Option<u64>) {

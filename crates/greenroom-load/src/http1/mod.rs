@@ -160,7 +160,7 @@ impl Worker {
         let now = self.core.clock.now();
         self.count_due(now);
         let waiting = match &self.pace {
-            Pace::Closed(_) => 0,
+            Pace::Closed(closed) => closed.waiting(),
             Pace::Open(open) => open.pacer.waiting(now),
         };
         let ending = Ending {
