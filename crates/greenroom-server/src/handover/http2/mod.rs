@@ -219,7 +219,11 @@ impl<'a, A: App> Watch<'a, A> {
         self.input.note_held(self.streams.held());
         if self.is_heard() && self.head_due() <= now {
             tracing::debug!("a head over HTTP/2 is too slow; closing its connection");
-            return Verdict::Ends(Ended::Unheard);
+            return Verdict::Ends(if self.is_evicted {
+                Ended::Evicted
+            } else {
+                Ended::Unheard
+            });
         }
         if self.input.has_head_too_many() {
             self.home.meter.count_declined("memory");
