@@ -81,13 +81,16 @@ impl<A: App> Connection<A> {
             },
             Wait::Handler => None,
             Wait::Watch => {
-                self.waiting.restart(self.home.now());
+                let has_ended = self.socket.has_ended();
+                let had_ended = self.waiting.look_again(self.home.now(), has_ended);
+                // Its body is there, as far as it comes, and the application takes none of it.
+                let is_over = had_ended && has_ended && !self.http.is_responding();
+                if is_over && !self.home.settings.half_close {
+                    return self.leave_to_its_end();
+                }
                 None
             }
-            Wait::HalfClosed => match self.end_of_input() {
-                Turn::End(outcome) => Some(outcome),
-                Turn::Again | Turn::Wait(_) => None,
-            },
+            Wait::HalfClosed => self.leave_to_its_end(),
             Wait::Idle | Wait::Grace => {
                 if self.leaving == Leaving::No {
                     self.leaving = Leaving::Expired;
@@ -99,6 +102,13 @@ impl<A: App> Connection<A> {
                 self.cut_exchange();
                 Some(Outcome::Closed)
             }
+        }
+    }
+
+    fn leave_to_its_end(&mut self) -> Option<Outcome<A>> {
+        match self.end_of_input() {
+            Turn::End(outcome) => Some(outcome),
+            Turn::Again | Turn::Wait(_) => None,
         }
     }
 

@@ -114,7 +114,7 @@ impl<A: App> Connection<A> {
                 }
                 Poll::Ready(Ok(bytes)) => {
                     scratch.filled(bytes);
-                    if !self.http.is_received() {
+                    if !is_short && !self.http.is_received() {
                         // Who ends its side behind its body does so from now on.
                         self.waiting.restart(self.home.now());
                     }

@@ -49,6 +49,8 @@ pub(super) struct Waiting {
     pub(super) since: Tick,
     /// The system has held the client back for [`DEFERRED`] already, because it said nothing.
     deferred: bool,
+    /// The client had ended its side when it was last looked whether it has left.
+    had_ended: bool,
 }
 
 impl Waiting {
@@ -57,6 +59,7 @@ impl Waiting {
             wait: Wait::Head,
             since: now,
             deferred,
+            had_ended: false,
         }
     }
 
@@ -68,6 +71,14 @@ impl Waiting {
     /// Begins anew: there was progress.
     pub(super) fn restart(&mut self, now: Tick) {
         self.since = now;
+        self.had_ended = false;
+    }
+
+    /// Begins anew, as nothing was read since it was last looked whether the client has left;
+    /// returns `true` if it had ended its side by then.
+    pub(super) fn look_again(&mut self, now: Tick, has_ended: bool) -> bool {
+        self.since = now;
+        std::mem::replace(&mut self.had_ended, has_ended)
     }
 
     /// The request has come; what follows are other waits.
@@ -76,6 +87,7 @@ impl Waiting {
             wait: Wait::Handler,
             since: now,
             deferred: false,
+            had_ended: false,
         };
     }
 }
@@ -89,7 +101,7 @@ impl<A: App> Connection<A> {
                 self.count_taken_before();
             }
             self.waiting.wait = wait;
-            self.waiting.since = now;
+            self.waiting.restart(now);
         }
         if let Some(key) = self.key {
             let deadline = self.deadline();

@@ -477,6 +477,9 @@ impl<A: App> Responding<A> {
         length::correct(&mut response, is_head);
         if is_of_http2 {
             leave_out_content(&mut response, is_head);
+        } else if response.status() == StatusCode::RESET_CONTENT {
+            // hyper would send it, behind a length of 0.
+            response.body_mut().leave_out();
         }
         response
     }

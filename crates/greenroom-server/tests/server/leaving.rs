@@ -113,6 +113,27 @@ async fn so_is_that_of_a_client_that_closes_tcp_with_thousands_of_requests_behin
     .await;
 }
 
+/// The end of its side is behind what the server does not read of it.
+#[tokio::test(start_paused = true)]
+async fn so_is_that_of_a_client_that_closes_tcp_with_a_long_body_that_nobody_reads() {
+    local(async {
+        let (tell, mut told) = mpsc::unbounded_channel();
+        let server = Server::builder().loops(1.try_into().unwrap());
+        let bound = server.listen(ANY_PORT).bind().unwrap();
+        let address = tcp_address(&bound);
+        let serving = spawn_local(bound.serve_local(kept_for_ever(tell)));
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        let request = post("/", "Content-Length: 100000\r\n") + &"b".repeat(100_000);
+        stream.write_all(request.as_bytes()).await.unwrap();
+        assert!(!soon(&mut told).await);
+        assert!(!soon(&mut told).await);
+        drop(stream);
+        assert!(soon(&mut told).await || soon(&mut told).await);
+        serving.abort();
+    })
+    .await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn so_is_that_of_a_client_whose_body_nobody_reads() {
     local(async {
