@@ -16,8 +16,10 @@ use crate::model::{
 };
 use crate::{App, Failure, secret};
 
-/// Interval in which an address gets one requested mail, in seconds, by all replicas together.
+/// Interval in which mails to an address are limited, in seconds, by all replicas together.
 const MAIL_EVERY_SECONDS: i64 = 300;
+/// Most mails to confirm an address that it gets in an interval, whoever asks for them.
+const CONFIRMATIONS_MAX: u8 = 4;
 
 /// Sets a new password, and ends all sessions.
 ///
@@ -110,6 +112,9 @@ pub async fn reset_password(app: &App, token: &str, password: &str) -> Result<Us
 /// Requests a mail to the address that a user wants to have, with a link to confirm it. Until then
 /// nothing changes but that links to other addresses are good no more.
 ///
+/// In each interval an address has a few places for such mails, among which all users are divided;
+/// no mail is sent for who finds theirs taken.
+///
 /// # Errors
 /// [`Failure::Invalid`] if it is no address, or theirs already.
 pub async fn ask_for_email(app: &App, user: &User, email: &str) -> Result<(), Failure> {
@@ -118,7 +123,7 @@ pub async fn ask_for_email(app: &App, user: &User, email: &str) -> Result<(), Fa
         let (field, rule) = ("email", "this is your address already".to_owned());
         return Err(TextError { field, rule }.into());
     }
-    let key = format!("confirm:{}:{}", user.id, once_in_a_while(&email, now()));
+    let key = confirmation_key(user.id, &email, now());
     let payload = json!({"mail": "confirm", "user": user.id, "email": email});
     let change = UserChange {
         wanted_email: Some(email),
@@ -202,6 +207,14 @@ fn once_in_a_while(email: &str, now: Timestamp) -> String {
     format!("{}:{time}", hex::encode(&digest[..16]))
 }
 
+/// Returns the key of a task for a mail to confirm an address. It names the user's place, and not
+/// the user: else many users together could have any number of mails sent to somebody.
+fn confirmation_key(user: Id, email: &str, now: Timestamp) -> String {
+    // The last byte of an identifier is random.
+    let place = user.as_bytes()[15] % CONFIRMATIONS_MAX;
+    format!("confirm:{}:{place}", once_in_a_while(email, now))
+}
+
 async fn add_mail(app: &App, key: String, payload: serde_json::Value) -> Result<(), Failure> {
     let mail = NewTask {
         key,
@@ -242,6 +255,8 @@ pub async fn delete_account(app: &App, user: &Author) -> Result<(), Failure> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
     use super::*;
 
     #[test]
@@ -255,5 +270,21 @@ mod tests {
         assert_ne!(first, key("ada@example.org", 1_700_000_100));
         assert_ne!(first, key("bob@example.org", 1_699_999_800));
         assert!(!first.contains("ada"), "{first}");
+    }
+    #[test]
+    fn many_users_have_few_mails_sent_to_an_address_and_one_user_has_one() {
+        let now = Timestamp::UNIX_EPOCH;
+        let key = |user, email| confirmation_key(user, email, now);
+        let users: Vec<_> = (0..=u8::MAX)
+            .map(|last| Id::from_bytes([last; 16]))
+            .collect();
+        let keys: HashSet<_> = users
+            .iter()
+            .map(|user| key(*user, "ada@example.org"))
+            .collect();
+        assert_eq!(keys.len(), usize::from(CONFIRMATIONS_MAX));
+        let again = key(users[7], "ada@example.org");
+        assert!(keys.contains(&again), "{again}");
+        assert!(!keys.contains(&key(users[7], "bob@example.org")));
     }
 }

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use social::config::StoreSettings;
-use social::model::{Id, PushSubscription, Ticket, TicketPurpose};
+use social::model::{Id, PushSubscription, TaskKind, Ticket, TicketPurpose};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_tungstenite::tungstenite::Message;
@@ -191,6 +191,39 @@ pub(crate) async fn a_link_is_good_while_its_address_is_the_last_one_asked_for(
     }
     let me: Value = ada.get("/api/me").await.json(StatusCode::OK);
     assert_eq!(me["email"], "new@example.org");
+}
+
+/// Somebody with many users floods nobody.
+pub(crate) async fn an_address_gets_few_mails_to_confirm_it(store: StoreSettings) {
+    const USERS: usize = 6;
+    const MAILS_MAX: usize = 4;
+    let sink = SmtpSink::start();
+    let server = with_mails(store, &sink).await;
+    let mut users = Vec::new();
+    for number in 0..USERS {
+        users.push(server.user(&format!("user{number}")).await);
+    }
+    let interval = || Timestamp::now().as_second() / 300;
+    let mut attempts = 0..;
+    // Again, if another interval has begun meanwhile.
+    let victim = found(async || {
+        let (begun, email) = (interval(), format!("v{}@example.org", attempts.next()?));
+        for user in &users {
+            let body = json!({"email": email, "password": PASSWORD});
+            let asked = put(user, "/api/me/email", &body).await;
+            asked.expect(StatusCode::ACCEPTED);
+        }
+        (interval() == begun).then_some(email)
+    })
+    .await;
+    until(async || {
+        let next = server.app.store.next_task(TaskKind::Mail).await;
+        next.expect("the storage is there").is_none()
+    })
+    .await;
+    let mails = sink.mails().into_iter();
+    let sent = mails.filter(|mail| mail.to == [victim.as_str()]).count();
+    assert!((1..=MAILS_MAX).contains(&sent), "{sent} mails");
 }
 
 pub(crate) async fn a_forgotten_password_is_reset_by_mail(store: StoreSettings) {
