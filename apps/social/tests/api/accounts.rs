@@ -16,6 +16,7 @@ use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::{WebSocketStream, client_async};
 
+use super::signed::Signer;
 use crate::kit::app::{Client, PASSWORD, TestApp, TestResponse, send};
 use crate::kit::smtp::{Mail, SmtpSink};
 use crate::kit::wait::{found, until};
@@ -314,12 +315,15 @@ pub(crate) async fn who_logs_out_everywhere_is_nobody_everywhere(store: StoreSet
     let elsewhere = server.client().logged_in("ada", PASSWORD).await;
     let grace = server.user("grace").await;
     let mut feed = Feed::connect(&server, &elsewhere).await;
+    let mut program = Feed::connect_signed(&server, &Signer::of(&ada).await).await;
     let response = ada.delete("/api/sessions").await;
     response.expect(StatusCode::NO_CONTENT);
     for over in [&ada, &elsewhere] {
         over.get("/api/me").await.problem(StatusCode::UNAUTHORIZED);
     }
     assert_eq!(feed.close_code().await, 3000);
+    // Programs are not logged in, so they are not logged out.
+    program.watch_bell(id(&ada)).await;
     grace.get("/api/me").await.expect(StatusCode::OK);
     server.client().logged_in("ada", PASSWORD).await;
 }
@@ -451,15 +455,32 @@ impl Feed {
         feed
     }
 
+    /// Connects by a key, as [`connect`](Self::connect) does by a session.
+    async fn connect_signed(server: &TestApp, signer: &Signer) -> Self {
+        let headers = signer.headers(&Method::GET, "/feed", b"");
+        let mut feed = Self::open_with(server, headers).await;
+        feed.watch("/timeline").await;
+        feed
+    }
+
     async fn open(server: &TestApp, client: &Client) -> Self {
+        let session = client.session.as_ref();
+        let cookie = session.map(|session| ("cookie", session.cookie.clone()));
+        Self::open_with(server, cookie).await
+    }
+
+    async fn open_with(
+        server: &TestApp,
+        headers: impl IntoIterator<Item = (&'static str, String)>,
+    ) -> Self {
         let stream = TcpStream::connect(server.address)
             .await
             .expect("it listens");
         let url = format!("ws://{}/feed", server.address);
         let mut request = url.into_client_request().expect("a request");
-        if let Some(session) = &client.session {
-            let cookie = session.cookie.parse().expect("a header");
-            request.headers_mut().insert(COOKIE, cookie);
+        for (name, value) in headers {
+            let value = value.parse().expect("a header");
+            request.headers_mut().insert(name, value);
         }
         let (socket, _) = client_async(request, stream).await.expect("a WebSocket");
         Self(socket)
