@@ -114,27 +114,14 @@ impl Remote {
     /// Forgets these keys, and what is being loaded for them. If Redis does not confirm it, it is
     /// not used for as long as an old value may be in there.
     pub(super) async fn forget(self: &Arc<Self>, keys: &[String]) {
-        for keys in keys.chunks(FORGOTTEN_AT_ONCE) {
-            if !self.forget_in_a_step(keys).await {
-                self.state.lock().is_distrusted_until = Instant::now() + TTL_MAX;
-                return;
-            }
-        }
-    }
-
-    /// Returns `true` if Redis has confirmed it.
-    async fn forget_in_a_step(self: &Arc<Self>, keys: &[String]) -> bool {
-        let mut forget = redis::pipe();
-        for key in keys {
-            forget.incr(generation_of(key), 1).ignore();
-            forget
-                .expire(generation_of(key), GENERATION_KEPT_SECONDS)
-                .ignore();
-            forget.del(value_of(key)).ignore();
-        }
         // Sent also while Redis is distrusted: else each invalidation would prolong that.
         let is_reachable = self.state.lock().is_reachable;
-        is_reachable && self.ask::<()>(&forget).await.is_some()
+        for keys in keys.chunks(FORGOTTEN_AT_ONCE) {
+            // The next ones are sent all the same: other replicas may still use Redis.
+            if !is_reachable || self.ask::<()>(&forgetting(keys)).await.is_none() {
+                self.state.lock().is_distrusted_until = Instant::now() + TTL_MAX;
+            }
+        }
     }
 
     /// Queries Redis within [`STEP_MAX`]; without a reply it is not used until a probe succeeds.
@@ -205,6 +192,18 @@ fn found(value: &[u8], generation: u64, ttl: i64) -> Option<Found> {
         json: json.to_vec(),
         ttl,
     })
+}
+
+fn forgetting(keys: &[String]) -> Pipeline {
+    let mut forget = redis::pipe();
+    for key in keys {
+        forget.incr(generation_of(key), 1).ignore();
+        forget
+            .expire(generation_of(key), GENERATION_KEPT_SECONDS)
+            .ignore();
+        forget.del(value_of(key)).ignore();
+    }
+    forget
 }
 
 /// The braces put both keys of an entry into one slot of a cluster.

@@ -170,6 +170,23 @@ async fn replicas_share_what_they_load_and_what_they_forget() {
     assert_ne!(get(&new_replica, &key, "new").await, "old");
 }
 
+/// As when an album of thousands is deleted.
+#[tokio::test]
+async fn replicas_forget_thousands_of_keys_to_the_last() {
+    let server = Server::start();
+    let (here, there) = (
+        with(&Bus::in_process(), &server.url()),
+        with(&Bus::in_process(), &server.url()),
+    );
+    let key = share(&here, &there).await;
+    let others = (0..5_000).map(|number| format!("other/{number}"));
+    let keys: Vec<_> = others.chain([key.clone()]).collect();
+    there.invalidate(&keys).await;
+    let new_replica = with(&Bus::in_process(), &server.url());
+    share(&here, &new_replica).await;
+    assert_ne!(get(&new_replica, &key, "new").await, "old");
+}
+
 #[tokio::test]
 async fn what_was_loaded_before_another_forgot_it_is_not_found_in_redis() {
     let server = Server::start();
