@@ -134,6 +134,38 @@ const scenes = {
     await expectNoReload(ada.page);
   },
 
+  async "what is typed while a comment is sent is kept, and the focus stays"() {
+    const comments = "**/api/pictures/*/comments";
+    let haveTyped;
+    const typed = new Promise((resolve) => { haveTyped = resolve; });
+    await ada.page.route(comments, async (route) => {
+      await typed;
+      await route.continue();
+    });
+    await ada.page.fill("#text", "First,");
+    await ada.page.locator("#text").press("Control+Enter");
+    await ada.page.locator("#say button:disabled").waitFor();
+    await ada.page.locator("#text").pressSequentially(" second");
+    await ada.page.locator('a[href="/bell"]').focus();
+    haveTyped();
+    await expectText(ada.page.locator(".comment-text"), "First,");
+    await ada.page.locator("#say button:enabled").waitFor();
+    assert.equal(await ada.page.inputValue("#text"), "First, second");
+    assert.equal(await ada.page.evaluate(() => document.activeElement.getAttribute("href")), "/bell");
+    await ada.page.unroute(comments);
+    await ada.page.fill("#text", "Third");
+    await ada.page.getByRole("button", { name: "Comment", exact: true }).click();
+    await expectText(ada.page.locator(".comment-text"), "Third");
+    await ada.page.locator("#say button:enabled").waitFor();
+    assert.equal(await ada.page.inputValue("#text"), "");
+    assert.equal(await ada.page.evaluate(() => document.activeElement.id), "text");
+    for (const text of ["First,", "Third"]) {
+      const said = ada.page.locator(".comment").filter({ hasText: text });
+      await said.getByRole("button", { name: "Delete the comment by ada" }).click();
+      await said.waitFor({ state: "detached" });
+    }
+  },
+
   async "the bell's list, and that it was seen"() {
     await ada.page.locator('a[href="/bell"]').click();
     await expectText(ada.page.locator(".bell-entry").first(), /grace said something about your picture/);
@@ -437,6 +469,26 @@ const scenes = {
     }
     await tileOf(ada, "The first disc");
     await shoot(ada.page, "dark-picture");
+  },
+
+  async "a list that has grown in an open page links to older pictures"() {
+    await makeAlbum(ada, "Many");
+    await upload(ada, ["The oldest"]);
+    await upload(ada, ["The second"]);
+    const older = ada.page.locator("#older");
+    assert(!await older.isVisible());
+    // A page shows sixty.
+    await ada.page.locator("#tiles").evaluate((tiles) => {
+      while (tiles.children.length < 60) tiles.prepend(tiles.firstElementChild.cloneNode(true));
+    });
+    await ada.page.setInputFiles("#picture", pictureFile());
+    await ada.page.locator(".upload-caption").fill("The newest");
+    await ada.page.getByRole("button", { name: "Upload" }).click();
+    await tile(ada.page, "The oldest").waitFor({ state: "detached" });
+    await older.click();
+    await ada.page.waitForURL(/before=/);
+    await tile(ada.page, "The oldest").waitFor();
+    assert.equal(await ada.page.locator("#tiles .tile").count(), 1);
   },
 };
 
