@@ -337,6 +337,27 @@ fn files_hold_what_was_measured() {
     assert_pictures(&svg, &html);
 }
 
+#[test]
+fn a_page_tells_no_secrets() {
+    let server = Fixture::hello();
+    let directory = tempfile::tempdir().unwrap();
+    let page = directory.path().join("page.html");
+    let flags = [
+        "-n",
+        "2",
+        "-Auser:hidden-1",
+        "--cookie=session=hidden-2",
+        "-H",
+        "authorization: Bearer hidden-3",
+        "--html",
+        page.to_str().unwrap(),
+    ];
+    quiet(&flags, &server.url("/")).expect_status(0);
+    let page = fs::read_to_string(page).unwrap();
+    assert!(page.contains("authorization: ***"), "{page}");
+    assert!(!page.contains("hidden"), "{page}");
+}
+
 /// Asserts 15 good responses and 5 bad ones.
 fn assert_timeline(csv: &str) {
     let rows: Vec<Vec<_>> = csv.lines().map(|line| line.split(',').collect()).collect();
@@ -430,6 +451,18 @@ fn open_loop_beside_a_silent_server_keeps_its_time() {
     assert_eq!(streams[0]["requests"]["answered"], 0);
     assert_eq!(streams[0]["requests"]["due"], 20);
     run.assert_prints(&["Further streams (latency in ms)", "  light\n"]);
+}
+
+#[test]
+fn load_of_which_a_part_gives_up_has_failed() {
+    let main = Fixture::hello();
+    let also = "rate=100 http://127.0.0.1:1/";
+    let flags = ["--rate", "20", "-t", "500ms", "-k", "--also", also];
+    let (run, json) = measured(&flags, &main.url("/"));
+    let run = run.expect_status(1);
+    run.assert_prints(&["a part of the load could not connect"]);
+    assert_eq!(json["gave_up"], true);
+    assert_eq!(json["streams"][0]["requests"]["answered"], 10);
 }
 
 #[test]

@@ -142,7 +142,7 @@ fn obey() {
 
 fn listening(host: &str, port: &str) -> Option<Processes> {
     let target: Target = format!("http://{host}:{port}/").parse().expect("a URL");
-    Processes::listening(&target)
+    Processes::listening([&target])
 }
 
 #[track_caller]
@@ -201,7 +201,7 @@ fn a_server_is_found_by_its_unix_socket() {
         place: Place::Unix(path.clone()),
         .."http://localhost/".parse().expect("a URL")
     };
-    let found = Processes::listening(&target);
+    let found = Processes::listening([&target]);
     std::fs::remove_file(&path).expect("the fixture made it");
     assert_is(found, &server);
 }
@@ -233,7 +233,7 @@ fn a_service_manager_is_not_the_server() {
         place: Place::Unix(path),
         .."http://localhost/".parse().expect("a URL")
     };
-    assert!(Processes::listening(&target).is_none());
+    assert!(Processes::listening([&target]).is_none());
     drop(manager.stdin.take());
     manager.wait().expect("it ends with its input");
 }

@@ -9,7 +9,7 @@ use greenroom_load::plot::{self, Series};
 use greenroom_load::report::{csv, gnuplot, hdr, json, percentages};
 use greenroom_load::run::Measurement;
 
-use crate::args::bench::OutputArgs;
+use crate::args::bench::{BenchArgs, OutputArgs};
 
 /// Fails before the run if a file cannot be written after it.
 pub(super) fn check(args: &OutputArgs) -> anyhow::Result<()> {
@@ -49,16 +49,21 @@ pub(super) fn can_be_written(file: &Path) -> anyhow::Result<()> {
 }
 
 /// Writes each requested file. The first error is returned after the others were tried.
-pub(super) fn write(args: &OutputArgs, measurement: &Measurement) -> anyhow::Result<()> {
-    type Writer = fn(&mut dyn Write, &Measurement) -> io::Result<()>;
-    let writers: [(&Option<_>, Writer); 7] = [
-        (&args.json, json::write),
-        (&args.csv, csv::write),
-        (&args.percentages, percentages::write),
-        (&args.gnuplot, gnuplot::write),
-        (&args.hdr, hdr::write),
-        (&args.plot, write_plot),
-        (&args.html, write_page),
+pub(super) fn write(args: &BenchArgs, measurement: &Measurement) -> anyhow::Result<()> {
+    type Writer<'a> = &'a dyn Fn(&mut dyn Write, &Measurement) -> io::Result<()>;
+    let secrets = args.request.secrets();
+    let write_page = |out: &mut dyn Write, measurement: &Measurement| {
+        write_page(out, measurement, &command(&secrets))
+    };
+    let args = &args.output;
+    let writers: [(&Option<_>, Writer<'_>); 7] = [
+        (&args.json, &json::write),
+        (&args.csv, &csv::write),
+        (&args.percentages, &percentages::write),
+        (&args.gnuplot, &gnuplot::write),
+        (&args.hdr, &hdr::write),
+        (&args.plot, &write_plot),
+        (&args.html, &write_page),
     ];
     let written = writers.iter().filter_map(|(file, writer)| {
         let file = file.as_ref()?;
@@ -84,9 +89,20 @@ fn write_plot(out: &mut dyn Write, measurement: &Measurement) -> io::Result<()> 
     out.write_all(plot::svg(&series).as_bytes())
 }
 
-fn write_page(out: &mut dyn Write, measurement: &Measurement) -> io::Result<()> {
-    let command: Vec<_> = std::env::args().collect();
-    let command = shlex::try_join(command.iter().map(String::as_str)).unwrap_or_default();
+/// Returns the command line for others to read: without secrets.
+fn command(secrets: &[&str]) -> String {
+    let words: Vec<_> = std::env::args_os()
+        .map(|word| without(secrets, word.to_string_lossy().into_owned()))
+        .collect();
+    shlex::try_join(words.iter().map(String::as_str)).unwrap_or_default()
+}
+
+fn without(secrets: &[&str], word: String) -> String {
+    let secrets = secrets.iter().filter(|secret| !secret.is_empty());
+    secrets.fold(word, |word, secret| word.replace(secret, "***"))
+}
+
+fn write_page(out: &mut dyn Write, measurement: &Measurement, command: &str) -> io::Result<()> {
     let began = humantime::format_rfc3339_seconds(measurement.started).to_string();
     let kernel = rustix::system::uname();
     let kernel = kernel.release().to_string_lossy().into_owned();
@@ -98,6 +114,6 @@ fn write_page(out: &mut dyn Write, measurement: &Measurement) -> io::Result<()> 
         ("Cores for this program", cores.as_str()),
         ("greenroom", env!("CARGO_PKG_VERSION")),
     ];
-    let page = plot::html(measurement, &command, &facts).map_err(io::Error::other)?;
+    let page = plot::html(measurement, command, &facts).map_err(io::Error::other)?;
     out.write_all(page.as_bytes())
 }

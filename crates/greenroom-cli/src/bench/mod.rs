@@ -47,10 +47,8 @@ fn measure(args: &BenchArgs, plan: &Plan) -> anyhow::Result<Measurement> {
 
 fn server(args: &BenchArgs, plan: &Plan) -> anyhow::Result<Option<Processes>> {
     let Some(pid) = args.server_pid else {
-        return Ok(plan
-            .streams
-            .first()
-            .and_then(|stream| Processes::listening(&stream.targets[0])));
+        let targets = plan.streams.iter().flat_map(|stream| &stream.targets);
+        return Ok(Processes::listening(targets));
     };
     let processes = Processes::of(pid.get());
     let processes =
@@ -83,7 +81,7 @@ fn greet(args: &BenchArgs, plan: &Plan) {
 fn report(args: &BenchArgs, measurement: &Measurement) -> ExitCode {
     let printed = print(&args.output, measurement).context("standard output");
     // The files are written even if standard output is closed.
-    let written = files::write(&args.output, measurement);
+    let written = files::write(args, measurement);
     if let Err(error) = printed.and(written) {
         return exit::with_message(exit::FAILED, format!("{error:#}"));
     }
@@ -103,7 +101,7 @@ fn report(args: &BenchArgs, measurement: &Measurement) -> ExitCode {
         .any(StreamMeasurement::missed_its_rate);
     if measurement.interrupted {
         ExitCode::from(exit::INTERRUPTED)
-    } else if main.tally.responses() == 0 {
+    } else if measurement.gave_up || main.tally.responses() == 0 {
         ExitCode::from(exit::FAILED)
     } else if missed || !broken.is_empty() {
         ExitCode::from(exit::GATE)

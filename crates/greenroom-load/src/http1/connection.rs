@@ -135,7 +135,8 @@ impl Connection {
 
     /// Returns true if bytes wait for space in the socket.
     pub(super) fn has_unsent(&self) -> bool {
-        self.unsent > 0 || self.transport.wants_write()
+        let sends = matches!(self.phase, Phase::Opening | Phase::Open);
+        sends && (self.unsent > 0 || self.transport.wants_write())
     }
 
     /// Returns true if no response has begun, so that the next one is seen from its first byte.

@@ -105,7 +105,7 @@ impl Target {
     pub fn host(&self) -> &str {
         match &self.place {
             Place::Tcp { host, .. } => host,
-            Place::Unix(_) => self.authority.split(':').next().unwrap_or_default(),
+            Place::Unix(_) => host_of(&self.authority),
         }
     }
 
@@ -121,6 +121,15 @@ impl Target {
             Place::Tcp { port, .. } => port,
             Place::Unix(_) => 0,
         }
+    }
+}
+
+/// Returns the host of an authority, without the brackets of an address of IPv6.
+fn host_of(authority: &str) -> &str {
+    let inner = authority.strip_prefix('[');
+    match inner.and_then(|inner| inner.split_once(']')) {
+        Some((address, _)) => address,
+        None => authority.split(':').next().unwrap_or_default(),
     }
 }
 
@@ -220,6 +229,18 @@ mod tests {
         assert_eq!((target.host(), target.port()), ("::1", 443));
         assert_eq!((target.weight, target.authority.as_str()), (3, "[::1]"));
         assert_eq!(target.to_string(), "https://[::1]/a");
+    }
+
+    #[test]
+    fn the_host_behind_a_unix_socket_is_that_of_the_authority() {
+        for (url, host) in [
+            ("https://[::1]:8443/", "::1"),
+            ("https://a.test:8443/", "a.test"),
+        ] {
+            let mut target: Target = url.parse().expect("valid");
+            target.place = Place::Unix("socket".into());
+            assert_eq!(target.host(), host);
+        }
     }
 
     #[test]

@@ -122,7 +122,8 @@ fn limit(limit: Limit) -> &'static str {
 fn warnings(measurement: &Measurement) -> Vec<String> {
     let mut warnings = Vec::new();
     if measurement.gave_up {
-        warnings.push("The run gave up, because nothing responded.".to_owned());
+        let why = measurement.why_it_gave_up();
+        warnings.push(format!("The run gave up: {why}."));
     }
     if measurement.interrupted {
         warnings.push("The run was interrupted; this is what there was until then.".to_owned());

@@ -15,7 +15,7 @@ pub struct Measurement {
     pub elapsed: Duration,
     /// True if it was ended early.
     pub interrupted: bool,
-    /// True if it gave up, because nothing responded at all.
+    /// True if it gave up, or a part of it, because no connection could be made.
     pub gave_up: bool,
     /// The streams in the plan's order; at least one.
     pub streams: Vec<StreamMeasurement>,
@@ -23,6 +23,18 @@ pub struct Measurement {
     pub generator: Vec<ThreadUsage>,
     /// The server's CPU time and memory, where it could be seen.
     pub server: Option<ServerUsage>,
+}
+
+impl Measurement {
+    /// Returns the reason for which it gave up, for people.
+    pub(crate) fn why_it_gave_up(&self) -> &'static str {
+        let has_response = |stream: &StreamMeasurement| stream.tally.responses() > 0;
+        if self.streams.iter().any(has_response) {
+            "a part of the load could not connect; what it was to send is missing"
+        } else {
+            "nothing responded"
+        }
+    }
 }
 
 /// The measurements of one stream.

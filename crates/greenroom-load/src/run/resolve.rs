@@ -1,6 +1,6 @@
 //! Resolution of names to addresses, once before a run begins.
 
-use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -78,12 +78,13 @@ fn endpoint(
     };
     Ok(Endpoint {
         target: target.clone(),
-        address: address(&target.place)?,
+        address: address(&target.place, &plan.sources)?,
         tls,
     })
 }
 
-fn address(place: &Place) -> Result<Address, RunError> {
+/// Returns the address of a place, of the family of those that requests are to come from.
+fn address(place: &Place, sources: &[IpAddr]) -> Result<Address, RunError> {
     let (host, port) = match place {
         Place::Unix(path) => return Ok(Address::Unix(path.clone())),
         Place::Tcp { host, port } => (host, *port),
@@ -93,7 +94,15 @@ fn address(place: &Place) -> Result<Address, RunError> {
         reason,
     };
     let found = (host.as_str(), port).to_socket_addrs();
-    let found: Vec<_> = found.map_err(|error| fail(error.to_string()))?.collect();
+    let mut found: Vec<_> = found.map_err(|error| fail(error.to_string()))?.collect();
+    found.retain(|address| {
+        let mut sources = sources.iter();
+        sources.all(|source| source.is_ipv4() == address.is_ipv4())
+    });
+    if found.is_empty() && !sources.is_empty() {
+        let text = format!("{host} has no address that all the source addresses can connect to");
+        return Err(RunError::Plan(text));
+    }
     let first = *found
         .first()
         .ok_or_else(|| fail("it has no address".to_owned()))?;
@@ -107,4 +116,25 @@ fn address(place: &Place) -> Result<Address, RunError> {
 fn accepting(addresses: &[SocketAddr]) -> Option<SocketAddr> {
     let accepts = |address: &&SocketAddr| TcpStream::connect_timeout(address, PROBE_MAX).is_ok();
     addresses.iter().find(accepts).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_of_the_family_of_the_sources() {
+        let place = |host: &str| Place::Tcp {
+            host: host.to_owned(),
+            port: 1,
+        };
+        let source = "127.0.0.2".parse().expect("an address");
+        let Address::Tcp(found) = address(&place("localhost"), &[source]).expect("it has one")
+        else {
+            panic!("it is no path");
+        };
+        assert!(found.is_ipv4());
+        let error = address(&place("::1"), &[source]).expect_err("there is none");
+        assert!(error.to_string().contains("source addresses"), "{error}");
+    }
 }

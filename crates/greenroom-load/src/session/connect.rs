@@ -120,7 +120,7 @@ async fn shake_hands(
     let stream = TlsConnector::from(Arc::clone(config))
         .connect(name.clone(), stream)
         .await
-        .map_err(|error| Failure::new(FailureKind::Tls, error))?;
+        .map_err(|error| Failure::of_connect(&error))?;
     let (_, agreed) = stream.get_ref();
     let handshake = Handshake {
         description: tls::describe(agreed),

@@ -44,7 +44,7 @@ Examples:
 
 Exit statuses:
   0    the run is over, and no gate was broken
-  1    nothing answered, or a report could not be written
+  1    nothing answered, a part of the load could not connect, or a report could not be written
   2    nothing was sent: the command line is wrong, or a name has no address
   3    the asked rate was missed by more than 0.1 %, or a --fail-if came true
   130  it was interrupted; what there was is reported";

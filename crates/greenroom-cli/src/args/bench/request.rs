@@ -84,6 +84,27 @@ pub(crate) struct RequestArgs {
     pub(crate) ignore_errors: bool,
 }
 
+/// Header fields whose values are for the server alone.
+const SECRET_FIELDS: [&str; 3] = ["authorization", "cookie", "proxy-authorization"];
+
+impl RequestArgs {
+    /// Returns what a report that others read must not tell.
+    pub(crate) fn secrets(&self) -> Vec<&str> {
+        let is_secret = |name: &String| {
+            let mut fields = SECRET_FIELDS.iter();
+            fields.any(|field| name.eq_ignore_ascii_case(field))
+        };
+        let fields = self.header.iter().filter(|(name, _)| is_secret(name));
+        let values = fields.map(|(_, value)| value.trim());
+        let cookies = self.cookie.iter().map(String::as_str);
+        let credentials = [&self.auth, &self.proxy_auth].into_iter().flatten();
+        values
+            .chain(cookies)
+            .chain(credentials.map(String::as_str))
+            .collect()
+    }
+}
+
 pub(super) fn method(text: &str) -> Result<String, String> {
     let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     if text.is_empty() || !text.bytes().all(is_token) {

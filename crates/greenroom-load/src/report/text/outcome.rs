@@ -12,7 +12,8 @@ pub(super) fn ended_early(measurement: &Measurement) -> Option<Section> {
         .map(|stream| stream.unfinished)
         .sum();
     let heading = if measurement.gave_up {
-        format!("Gave up after {seconds:.3} s: nothing responded")
+        let why = measurement.why_it_gave_up();
+        format!("Gave up after {seconds:.3} s: {why}")
     } else if measurement.interrupted {
         format!("Interrupted after {seconds:.3} s")
     } else {

@@ -4,7 +4,7 @@ mod listener;
 mod member;
 mod reading;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::time::{Duration, Instant};
 
 use rustix::thread::{CpuSet, sched_getaffinity};
@@ -98,13 +98,24 @@ impl Processes {
         Self::rooted_in([i32::try_from(pid).ok()?])
     }
 
-    /// Returns the processes that listen where `target` points, with their children; `None` when it
-    /// is another machine, or they may not be seen.
+    /// Returns the processes that listen where `targets` point, with their children; `None` when
+    /// one of these is another machine, or its processes may not be seen: what the others use is
+    /// not for all requests.
     ///
     /// A name is resolved, which may take as long as the resolver's time-out.
     #[must_use]
-    pub fn listening(target: &Target) -> Option<Self> {
-        Self::rooted_in(listener::owners(&target.place))
+    pub fn listening<'a>(targets: impl IntoIterator<Item = &'a Target>) -> Option<Self> {
+        let mut places: Vec<_> = targets.into_iter().map(|target| &target.place).collect();
+        places.dedup();
+        let mut owners = BTreeSet::new();
+        for place in places {
+            let of_place = listener::owners(place);
+            if of_place.is_empty() {
+                return None;
+            }
+            owners.extend(of_place);
+        }
+        Self::rooted_in(owners)
     }
 
     fn rooted_in(pids: impl IntoIterator<Item = i32>) -> Option<Self> {
