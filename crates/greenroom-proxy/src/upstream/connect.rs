@@ -153,8 +153,8 @@ impl Resolved {
         }
         // The last addresses are better than none while the name server is away, or is silent.
         let patience = known.last.as_ref().map_or(Duration::MAX, |_| LOOKUP_TIME);
-        let lookup = known.lookup.get_or_insert_with(|| spawn(look_up));
-        let found = timeout(patience, lookup).await;
+        let under_way = known.lookup.get_or_insert_with(|| spawn(look_up));
+        let found = timeout(patience, under_way).await;
         if found.is_ok() {
             known.lookup = None;
         }

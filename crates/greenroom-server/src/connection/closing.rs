@@ -82,9 +82,9 @@ impl<A: App> Connection<A> {
             Wait::Handler => None,
             Wait::Watch => {
                 let has_ended = self.socket.has_ended();
-                let had_ended = self.waiting.look_again(self.home.now(), has_ended);
+                let long_since = self.waiting.look_again(self.home.now(), has_ended);
                 // Its body is there, as far as it comes, and the application takes none of it.
-                let is_over = had_ended && has_ended && !self.http.is_responding();
+                let is_over = has_ended && long_since && !self.http.is_responding();
                 if is_over && !self.home.settings.half_close {
                     return self.leave_to_its_end();
                 }

@@ -67,7 +67,7 @@ impl quic::SendStream<Part> for OwnStream {
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), StreamErrorIncoming>> {
         match self.0.borrow_mut().poll_send(cx) {
             Poll::Pending => Poll::Ready(Ok(())),
-            sent => sent,
+            sent @ Poll::Ready(_) => sent,
         }
     }
 

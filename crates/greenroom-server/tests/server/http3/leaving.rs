@@ -90,7 +90,7 @@ async fn a_client_that_does_not_read_the_goaways_gets_its_response() {
         let connection = connecting.unwrap().await.unwrap();
         let quic = h3_quinn::Connection::new(connection.clone());
         // Nobody polls its driver, so what comes by the stream of control is not read.
-        let (_driver, mut send) = h3::client::new(quic).await.unwrap();
+        let (_driver, mut send) = Box::pin(h3::client::new(quic)).await.unwrap();
         let head = Request::get(uri("/5")).body(()).unwrap();
         let mut stream: Stream = send.send_request(head).await.unwrap();
         stream.finish().await.unwrap();

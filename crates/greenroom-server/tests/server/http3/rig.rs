@@ -100,10 +100,9 @@ impl Client {
         let connecting = endpoint.connect_with(config, address, NAME).unwrap();
         let connection = connecting.await?;
         let quic = h3_quinn::Connection::new(connection.clone());
-        let built = h3::client::new(quic).await;
-        let (mut driver, send) = match built {
-            Ok(built) => built,
-            Err(_) => return Err(connection.closed().await),
+        let built = Box::pin(h3::client::new(quic)).await;
+        let Ok((mut driver, send)) = built else {
+            return Err(connection.closed().await);
         };
         let driver = async move { poll_fn(|cx| driver.poll_close(cx)).await };
         Ok(Self {
