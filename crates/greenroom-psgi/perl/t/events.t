@@ -26,7 +26,7 @@ sub soon { my $cb = shift; $INC{'IO/Async/Loop.pm'} ? IO::Async::Loop->new->late
 package Lines { sub new { bless [@_[1..$#_]], $_[0] } sub getline { shift @{$_[0]} } sub close { push @main::log, 'closed' } }
 package main;
 our @log;
-my ($writer, $life);
+my ($writer, $life, $ready);
 my %kept;
 my %response = (
     now   => sub { [ 200, [], [ $_[0]{'psgi.nonblocking'} ] ] },
@@ -47,6 +47,8 @@ my %response = (
     forget => sub { undef $writer; [ 200, [], [ 'forgotten' ] ] },
     polled => sub { sub { my $w = $_[0]->([ 200, [] ]); my $n = 0;
         $w->poll_cb(sub { my $w = shift; $w->write('p' x 100_000) or push @log, 'left'; $w->close if ++$n == 10 }) } },
+    unready => sub { sub { $_[0]->([ 200, [] ])->poll_cb(sub { return if !$ready; $_[0]->write('ready'); $_[0]->close }) } },
+    ready => sub { $ready = 1; [ 200, [], [ 'told' ] ] },
     unpolled => sub { sub { my $w = $_[0]->([ 200, [] ]); $w->poll_cb(sub { my $w = shift; $w->write('once'); $w->poll_cb(undef); timer(0.05, sub { $w->close }) }) } },
     lines => sub { [ 200, [], Lines->new(map { $_ x 50_000 } 'a' .. 'j') ] },
     log   => sub { my $log = join ' ', splice @log; [ 200, [], [ $log ] ] },
@@ -127,6 +129,10 @@ sub streams_flow {
     is $worker->stream('/polled')->{body}, 'p' x 1_000_000, 'poll_cb';
     is $worker->stream('/unpolled')->{body}, 'once', 'poll_cb until undef';
     is $worker->stream('/lines')->{body}, join('', map { $_ x 50_000 } 'a' .. 'j'), 'getline';
+    $worker->ask('/unready');
+    frames_are('hw');
+    $worker->ask('/ready');
+    is join(' ', sort map { $worker->reply->{body} // '' } 1 .. 3), ' ready told', 'poll_cb that has nothing to write holds up no others';
     log_is('closed');
 
     my $id = $worker->ask('/open');

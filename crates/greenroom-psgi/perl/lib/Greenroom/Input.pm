@@ -6,11 +6,16 @@ use warnings;
 my $Empty;
 
 # All requests without a body share a handle: it stays at its end, even if it is read. Opening one
-# for each costs a sixth of a small response. An application may have closed it, opened a file by
-# it, or put something back.
+# for each costs a sixth of a small response. An application may have closed it, opened something
+# else by it, put something back, or given it a layer.
 sub none {
-    return $Empty if $Empty && (fileno $Empty // 0) == -1 && eof $Empty;
+    return $Empty if $Empty && (fileno $Empty // 0) == -1 && _is_empty($Empty);
     return $Empty = _in_memory('');
+}
+
+sub _is_empty {
+    my ($handle) = @_;
+    return binmode($handle) && seek($handle, 0, 0) && eof $handle;
 }
 
 sub _in_memory {

@@ -59,8 +59,9 @@ sub serve {
     $| = 1;
     local $SIG{PIPE} = 'IGNORE';
     local $SIG{TERM} = $SIG{TERM} || _heedless($$);
-    # libev has a handler of its own, which it installs only once, when EV is loaded.
-    local $SIG{CHLD} = sub { } if !$INC{'EV.pm'};
+    # libev has a handler of its own, which it installs only once, when EV is loaded; Perl does not
+    # see that one.
+    local $SIG{CHLD} = sub { } if !$INC{'EV.pm'} || $SIG{CHLD};
     pipe $self->{lifeline}, $self->{life} or die "greenroom: a pipe: $!\n";
     write_all($self->{channel}, frame('U', ''));
     while (1) {

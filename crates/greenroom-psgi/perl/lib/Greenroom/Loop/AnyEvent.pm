@@ -5,7 +5,11 @@ use warnings;
 
 use parent 'Greenroom::Loop::Watchers';
 
-sub new { return bless { read => {}, write => {} }, shift }
+sub new {
+    my ($class) = @_;
+    pipe my $reader, my $writer or die "greenroom: a pipe: $!\n";
+    return bless { read => {}, write => {}, always => [ $reader, $writer ] }, $class;
+}
 
 sub readable {
     my ($self, $handle, $callback) = @_;
@@ -21,9 +25,11 @@ sub writable {
 
 sub later {
     my ($self, $callback) = @_;
-    # Not with postpone: callbacks behind one that dies wait for the next one to be postponed.
-    my $timer;
-    $timer = AnyEvent->timer(after => 0, cb => sub { undef $timer; $callback->() });
+    # Not with postpone: callbacks behind one that dies wait for the next one to be postponed. Nor
+    # with a timer: AnyEvent's own loop looks at no handle as long as one is due, as one that a
+    # timer's callback makes is at once. Nobody writes to this pipe, so it may always be written to.
+    my $writable;
+    $writable = AnyEvent->io(fh => $self->{always}[1], poll => 'w', cb => sub { undef $writable; $callback->() });
     return;
 }
 
