@@ -39,7 +39,7 @@ pub(super) struct Accepting {
     balance: Arc<Balance>,
     /// Those of the loops, by index; none once no connection is to be expected any more.
     inboxes: RefCell<Vec<mpsc::Sender<Shaken>>>,
-    /// What comes during an exchange may be for no other version.
+    /// New connections that come during an exchange may be for no other version.
     is_open: Cell<bool>,
     told: watch::Receiver<Phase>,
     /// Handshakes under way, in all and by address.

@@ -23,7 +23,7 @@ const FAULTS_MAX: usize = 1_024;
 /// Streams that a client may cancel within a tick, or `streams_max` if that is more, as all that
 /// are open may be cancelled at once; with more the connection ends.
 const CANCELLED_MAX: usize = 100;
-/// The difference between the numbers of two requests' streams, one after the other (RFC 9000, 2.1).
+/// The difference between the numbers of two requests' streams in a row (RFC 9000, 2.1).
 const NUMBERS_APART: u64 = 4;
 /// Bytes of a head that are received even while the memory for all connections is used up, so that
 /// its client gets a response.
