@@ -49,6 +49,7 @@ macro_rules! every_behaviour {
                 a_link_is_good_while_its_address_is_the_last_one_asked_for,
                 an_address_gets_few_mails_to_confirm_it,
                 a_forgotten_password_is_reset_by_mail,
+                a_password_is_reset_though_the_client_leaves,
                 a_token_is_good_for_one_thing_and_not_for_ever,
                 who_logs_out_everywhere_is_nobody_everywhere,
                 a_log_out_ends_what_the_session_has_open,

@@ -271,6 +271,7 @@ mod tests {
         assert_ne!(first, key("bob@example.org", 1_699_999_800));
         assert!(!first.contains("ada"), "{first}");
     }
+
     #[test]
     fn many_users_have_few_mails_sent_to_an_address_and_one_user_has_one() {
         let now = Timestamp::UNIX_EPOCH;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use futures_util::{SinkExt, StreamExt};
+use futures_util::{SinkExt, StreamExt, poll};
 use http::header::{CACHE_CONTROL, COOKIE};
 use http::{Method, StatusCode};
 use jiff::Timestamp;
@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use social::config::StoreSettings;
 use social::model::{Id, PushSubscription, TaskKind, Ticket, TicketPurpose};
+use social::service;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_tungstenite::tungstenite::Message;
@@ -270,6 +271,36 @@ pub(crate) async fn a_forgotten_password_is_reset_by_mail(store: StoreSettings) 
             .iter()
             .all(|mail| mail.to != ["nobody@example.org"])
     );
+}
+
+/// Else the link would be used up for nothing.
+pub(crate) async fn a_password_is_reset_though_the_client_leaves(store: StoreSettings) {
+    let server = TestApp::on(store).await;
+    let ada = server.user("ada").await;
+    let token = "a".repeat(43);
+    let ticket = Ticket {
+        token_hash: hex::encode(Sha256::digest(&token)),
+        user: id(&ada),
+        purpose: TicketPurpose::ResetPassword,
+        email: "somebody@example.org".to_owned(),
+        generation: 0,
+        expires_at: Timestamp::now() + Duration::from_mins(10),
+    };
+    let store = &server.app.store;
+    store.insert_ticket(&ticket).await.expect("kept");
+    let mut resetting = Box::pin(service::reset_password(&server.app, &token, NEW));
+    // As a handler, which is dropped with its client: here once the link is used up.
+    until(async || {
+        let _ = poll!(&mut resetting);
+        // Behind what the poll has begun to write (SQLite has one writer).
+        store.delete_ticket("none").await.expect("asked");
+        let left = store.ticket(&ticket.token_hash, Timestamp::now()).await;
+        left.expect("asked").is_none()
+    })
+    .await;
+    drop(resetting);
+    until(async || log_in(&server, "ada", NEW).await == StatusCode::CREATED).await;
+    ada.get("/api/me").await.problem(StatusCode::UNAUTHORIZED);
 }
 
 pub(crate) async fn a_token_is_good_for_one_thing_and_not_for_ever(store: StoreSettings) {
