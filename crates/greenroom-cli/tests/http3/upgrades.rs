@@ -8,6 +8,7 @@ use quinn::Endpoint;
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::net::UdpSocket as Socket;
 use tokio::sync::watch;
+use tokio::task::JoinHandle;
 
 use super::client::{Client, Download, Fault, NAME, endpoint, trusting};
 use super::versions::{Versions, lives, until};
@@ -80,6 +81,17 @@ impl Rig {
         let refused = self.try_connect(self.address).await;
         let refused = refused.err().expect("nobody serves it").to_string();
         assert!(refused.contains("refused"), "{refused}");
+    }
+
+    /// Begins a handshake, to which the server has responded, and holds that up on its way.
+    async fn held_handshake(&self) -> (Relay, JoinHandle<Result<Client, Fault>>) {
+        let mut relay = Relay::to(self.address).await;
+        let config = trusting(&self.certified.path("cert.pem"));
+        let (endpoint, address) = (self.endpoint.clone(), relay.address);
+        let connecting = async move { Client::connect(&endpoint, config, address).await };
+        let connecting = tokio::spawn(connecting);
+        relay.has_come.wait_for(|come| *come).await.unwrap();
+        (relay, connecting)
     }
 
     async fn assert_served(&self) -> Client {
@@ -258,11 +270,7 @@ async fn socket() -> Arc<Socket> {
 async fn a_handshake_that_is_under_way_is_finished_by_the_version_that_began_it() {
     let mut rig = Rig::serve();
     let before = rig.versions.pid;
-    let mut relay = Relay::to(rig.address).await;
-    let config = trusting(&rig.certified.path("cert.pem"));
-    let (endpoint, address) = (rig.endpoint.clone(), relay.address);
-    let connecting = tokio::spawn(async move { Client::connect(&endpoint, config, address).await });
-    relay.has_come.wait_for(|come| *come).await.unwrap();
+    let (relay, connecting) = rig.held_handshake().await;
     rig.versions.upgrade();
     relay.open.send_replace(true);
     let mut client = connecting.await.unwrap().unwrap();
@@ -276,11 +284,7 @@ async fn a_handshake_that_is_under_way_is_finished_by_the_version_that_began_it(
 async fn a_handshake_that_is_under_way_brings_in_no_others_when_the_next_version_has_no_http_3() {
     let mut rig = Rig::serve();
     let before = rig.versions.pid;
-    let mut relay = Relay::to(rig.address).await;
-    let config = trusting(&rig.certified.path("cert.pem"));
-    let (endpoint, address) = (rig.endpoint.clone(), relay.address);
-    let connecting = tokio::spawn(async move { Client::connect(&endpoint, config, address).await });
-    relay.has_come.wait_for(|come| *come).await.unwrap();
+    let (relay, connecting) = rig.held_handshake().await;
     rig.upgrade_to_none().await;
     relay.open.send_replace(true);
     let mut client = connecting.await.unwrap().unwrap();
