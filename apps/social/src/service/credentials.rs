@@ -63,14 +63,14 @@ pub async fn end_sessions(app: &App, id: Id) -> Result<(), Failure> {
 }
 
 async fn end_sessions_by(app: &App, id: Id, change: UserChange) -> Result<User, Failure> {
-    let app = app.clone();
-    complete(async move {
-        let changed = app.store.update_user(id, change).await;
-        // Also if that failed: the change may have been stored all the same.
-        forget(&app, id, Scope::Sessions).await;
-        changed?.ok_or(Failure::NotFound("user"))
-    })
-    .await
+    complete(store_and_forget(app.clone(), id, change)).await
+}
+
+async fn store_and_forget(app: App, id: Id, change: UserChange) -> Result<User, Failure> {
+    let changed = app.store.update_user(id, change).await;
+    // Also if that failed: the change may have been stored all the same.
+    forget(&app, id, Scope::Sessions).await;
+    changed?.ok_or(Failure::NotFound("user"))
 }
 
 /// Drops a user's cached identity, and ends these connections of theirs to the feed.
@@ -104,7 +104,7 @@ pub async fn reset_password(app: &App, token: &str, password: &str) -> Result<Us
     // Else a client that leaves may have used up the link for nothing.
     complete(async move {
         use_up(&app, &ticket).await?;
-        end_sessions_by(&app, user.id, change).await
+        store_and_forget(app, user.id, change).await
     })
     .await
 }
