@@ -118,9 +118,8 @@ impl Placement {
 
     /// Creates a placement on the loop, always; but behind another placement, that of
     /// `greenroom::serve` included, the first request runs where that one decides, and behind
-    /// [`on`](Self::on) all of them. For handlers
-    /// that only wait, or do microseconds of work. The watchdog still reports those that hold up
-    /// the loop.
+    /// [`on`](Self::on) all of them. For handlers that only wait, or do microseconds of work. The
+    /// watchdog still reports those that hold up the loop.
     #[must_use]
     pub fn inline() -> Self {
         Self::placed(None, false)
