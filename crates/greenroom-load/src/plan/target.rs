@@ -175,7 +175,7 @@ impl FromStr for Target {
                 "user and password have no place in a URL here; -A sends them",
             ));
         }
-        let host = authority.host().trim_matches(['[', ']']);
+        let host = host_of(authority.as_str());
         let names_port = authority.as_str().len() > authority.host().len();
         let port = if names_port {
             authority.port_u16().unwrap_or(0)
