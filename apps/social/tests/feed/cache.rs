@@ -25,6 +25,11 @@ fn with(bus: &Bus, redis: &Url) -> Cache {
     Cache::start(bus, Some(client)).expect("a cache")
 }
 
+/// A cache that hears of others by Redis alone.
+fn apart(server: &Server) -> Cache {
+    with(&Bus::in_process(), &server.url())
+}
+
 /// Returns the cached value, or else this one.
 async fn get(cache: &Cache, key: &str, otherwise: &str) -> String {
     let load = async { Ok::<_, Infallible>(otherwise.to_owned()) };
@@ -174,15 +179,12 @@ async fn replicas_share_what_they_load_and_what_they_forget() {
 #[tokio::test]
 async fn replicas_forget_thousands_of_keys_to_the_last() {
     let server = Server::start();
-    let (here, there) = (
-        with(&Bus::in_process(), &server.url()),
-        with(&Bus::in_process(), &server.url()),
-    );
+    let (here, there) = (apart(&server), apart(&server));
     let key = share(&here, &there).await;
     let others = (0..5_000).map(|number| format!("other/{number}"));
     let keys: Vec<_> = others.chain([key.clone()]).collect();
     there.invalidate(&keys).await;
-    let new_replica = with(&Bus::in_process(), &server.url());
+    let new_replica = apart(&server);
     share(&here, &new_replica).await;
     assert_ne!(get(&new_replica, &key, "new").await, "old");
 }
@@ -190,10 +192,7 @@ async fn replicas_forget_thousands_of_keys_to_the_last() {
 #[tokio::test]
 async fn what_was_loaded_before_another_forgot_it_is_not_found_in_redis() {
     let server = Server::start();
-    let (here, there) = (
-        with(&Bus::in_process(), &server.url()),
-        with(&Bus::in_process(), &server.url()),
-    );
+    let (here, there) = (apart(&server), apart(&server));
     share(&here, &there).await;
     let (begun, has_begun) = oneshot::channel();
     let (old, value) = oneshot::channel::<String>();
