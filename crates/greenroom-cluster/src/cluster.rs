@@ -13,7 +13,7 @@ use crate::entity::{Activation, Entity, HostError, HostSettings, Hosting};
 use crate::group::{Publication, PublishSettings};
 use crate::names::{EntityId, NameError, check_kind, check_token};
 use crate::nats::{ConnectError, Nats, retry};
-use crate::node::{MemberEvent, MemberEvents, NodeId, Watcher};
+use crate::node::{MemberEvent, MemberEvents, NodeId, Watcher, WriteError};
 use crate::remote::{Remote, RemoteActor};
 use crate::settings::{ClusterSettings, Limits};
 use crate::status::{ClusterStatus, DurableStatus};
@@ -238,15 +238,18 @@ async fn join(core: &Arc<Core>, tasks: &mut JoinSet<()>) -> Result<(), ConnectEr
     let subject = nats.subjects.all_of_node(core.me());
     let subscriber = nats.client.subscribe(subject).await?;
     tasks.spawn(Nats::serve(Arc::downgrade(core), subscriber));
-    let (bucket, membership) = (nats.stores.nodes.clone(), Arc::clone(&core.membership));
+    let membership = Arc::clone(&core.membership);
     retry(core.limits.connect_timeout, || async {
-        let written = membership.write(&bucket, &core.record()).await;
-        written.map_err(ConnectError::join)
+        let written = membership.write(&nats.stores, &core.record()).await;
+        written.map_err(|error| match error {
+            WriteError::Lease(error) => error,
+            error => ConnectError::join(error),
+        })
     })
     .await?;
     let watcher = Watcher {
         client: nats.client.clone(),
-        bucket: bucket.clone(),
+        bucket: nats.stores.nodes.clone(),
         table: Arc::clone(&core.table),
         me: core.me().clone(),
         lease: core.limits.lease,

@@ -1,3 +1,4 @@
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -68,9 +69,7 @@ impl<A: RemoteActor> Inbound for Member<A> {
             return Response::rejected(Rejection::Draining).later();
         }
         let Ok(permit) = Arc::clone(&self.permits).try_acquire_owned() else {
-            // Later, for the wait may be told by a user's function.
-            let busy = async move { Rejection::busy(Some(self.wait())) };
-            return busy.map(Response::rejected).boxed();
+            return Response::rejected(Rejection::busy(Some(self.wait()))).later();
         };
         let begin = Instant::now();
         let (actor, payload) = (self.actor.clone(), request.payload);
@@ -91,8 +90,9 @@ impl<A: RemoteActor> Inbound for Member<A> {
     }
 
     fn wait(&self) -> Duration {
-        if let Some(wait) = &self.settings.reported_wait {
-            return wait();
+        let reported = self.settings.reported_wait.as_deref();
+        if let Some(wait) = reported.and_then(guarded) {
+            return wait;
         }
         // As long as something is under way, a new request takes about as long as the last did.
         if self.in_flight() == 0 {
@@ -103,5 +103,24 @@ impl<A: RemoteActor> Inbound for Member<A> {
 
     fn is_draining(&self) -> bool {
         self.is_draining.load(Ordering::Relaxed) || !self.actor.is_alive()
+    }
+}
+
+/// Asks a user's function for the wait: `None` if it panics, which the hook of panics has told.
+fn guarded(wait: impl Fn() -> Duration) -> Option<Duration> {
+    catch_unwind(AssertUnwindSafe(wait)).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wait_that_panics_is_none() {
+        assert_eq!(
+            guarded(|| Duration::from_secs(1)),
+            Some(Duration::from_secs(1))
+        );
+        assert_eq!(guarded(|| panic!("as a user's function may")), None);
     }
 }

@@ -1,5 +1,7 @@
 //! The buckets and streams of a cluster, made by the first node that connects.
 
+use std::time::Duration;
+
 use async_nats::Client;
 use async_nats::jetstream::context::CreateStreamError;
 use async_nats::jetstream::{self, Context, kv, stream};
@@ -27,7 +29,7 @@ pub(crate) struct Stores {
 }
 
 impl Stores {
-    pub(super) async fn open(
+    pub(crate) async fn open(
         client: &Client,
         subjects: &Subjects,
         limits: &Limits,
@@ -86,6 +88,16 @@ impl Stores {
         let made = self.jetstream.get_or_create_stream(&self.config_of_nodes);
         made.await.map(drop)
     }
+
+    /// Checks that the records of nodes end after this lease.
+    pub(crate) async fn check_lease(&self, lease: Duration) -> Result<(), ConnectError> {
+        let there = self.nodes.stream.get_info().await;
+        let theirs = there.map_err(ConnectError::join)?.config.max_age;
+        if theirs != lease {
+            return Err(ConnectError::Lease { lease, theirs });
+        }
+        Ok(())
+    }
 }
 
 /// A bucket that is to be there.
@@ -127,17 +139,12 @@ async fn open_nodes(
     if there.max_age == config.max_age {
         return Ok(nodes);
     }
-    let mut living = nodes.keys().await.map_err(ConnectError::join)?;
-    if living
-        .try_next()
-        .await
-        .map_err(ConnectError::join)?
-        .is_some()
-    {
-        return Err(ConnectError::Lease {
-            lease: config.max_age,
-            theirs: there.max_age,
-        });
+    let refused = || ConnectError::Lease {
+        lease: config.max_age,
+        theirs: there.max_age,
+    };
+    if has_records(&nodes).await? {
+        return Err(refused());
     }
     let changed = stream::Config {
         max_age: config.max_age,
@@ -145,7 +152,18 @@ async fn open_nodes(
         ..there.clone()
     };
     jetstream.update_stream(changed).await?;
+    // A node may have come between the look and the change.
+    if has_records(&nodes).await? {
+        jetstream.update_stream(there).await?;
+        return Err(refused());
+    }
     Ok(nodes)
+}
+
+async fn has_records(bucket: &kv::Store) -> Result<bool, ConnectError> {
+    let mut keys = bucket.keys().await.map_err(ConnectError::join)?;
+    let first = keys.try_next().await.map_err(ConnectError::join)?;
+    Ok(first.is_some())
 }
 
 /// Opens a bucket, or makes it.

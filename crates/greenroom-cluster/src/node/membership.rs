@@ -10,11 +10,12 @@ use async_nats::jetstream::kv::{Entry, Operation, Store, Watch};
 use backon::{BackoffBuilder, ExponentialBuilder};
 use bytes::Bytes;
 use futures_util::StreamExt;
-use tokio::sync::{Notify, watch};
+use tokio::sync::{Mutex, Notify, watch};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::{NodeId, Record, Table};
 use crate::core::Core;
+use crate::nats::{ConnectError, Stores};
 
 /// A node writes its record this many times within the lease.
 const RENEWALS_IN_LEASE: u32 = 3;
@@ -32,6 +33,8 @@ pub(crate) struct Membership {
     /// before the write that was acknowledged. `None` if this node is alone.
     until: watch::Sender<Option<Instant>>,
     changed: Notify,
+    /// Held while the record is written or removed: a late write would undo the removal.
+    writing: Mutex<()>,
     /// The record is removed, and not written any more.
     has_left: AtomicBool,
 }
@@ -43,6 +46,7 @@ impl Membership {
             lease,
             until: watch::Sender::new(None),
             changed: Notify::new(),
+            writing: Mutex::new(()),
             has_left: AtomicBool::new(false),
         }
     }
@@ -67,16 +71,14 @@ impl Membership {
                 () = sleep_until(next) => {}
                 () = self.changed.notified() => sleep(CHANGES_EVERY).await,
             }
-            if self.has_left.load(Ordering::Relaxed) {
-                return;
-            }
             let Some(core) = node.upgrade() else { return };
             let Some(nats) = core.nats() else { return };
-            next = match self.write(&nats.stores.nodes, &core.record()).await {
+            next = match self.write(&nats.stores, &core.record()).await {
                 Ok(()) => {
                     core.announced.send_modify(|count| *count += 1);
                     Instant::now() + every
                 }
+                Err(WriteError::Left) => return,
                 Err(error) => {
                     tracing::warn!(target: TARGET, %error, "this node's record was not written");
                     let restored = timeout(every, nats.stores.restore_nodes()).await;
@@ -90,18 +92,40 @@ impl Membership {
     }
 
     /// Writes the record once.
-    pub(crate) async fn write(&self, bucket: &Store, record: &Record) -> Result<(), WriteError> {
+    pub(crate) async fn write(&self, stores: &Stores, record: &Record) -> Result<(), WriteError> {
+        let _writing = self.writing.lock().await;
+        if self.has_left.load(Ordering::Relaxed) {
+            return Err(WriteError::Left);
+        }
         let begin = Instant::now();
         let bytes = serde_json::to_vec(record).map(Bytes::from)?;
-        let written = timeout(self.lease / 3, bucket.put(self.me.as_str(), bytes)).await;
+        let putting = Box::pin(self.put(stores, bytes, begin));
+        let written = timeout(self.lease / 3, putting).await;
         written.map_err(|_| WriteError::Late)??;
         self.until.send_replace(Some(begin + self.lease));
+        Ok(())
+    }
+
+    /// Puts the record into its bucket. The age of a bucket that has records is not changed; of one
+    /// that had none, as after a long absence of the servers, it may have been.
+    async fn put(&self, stores: &Stores, record: Bytes, now: Instant) -> Result<(), WriteError> {
+        let was_there = self.until.borrow().is_some_and(|until| now < until);
+        if !was_there {
+            stores.check_lease(self.lease).await?;
+        }
+        let bucket = &stores.nodes;
+        bucket.put(self.me.as_str(), record).await?;
+        if !was_there && let Err(error) = stores.check_lease(self.lease).await {
+            bucket.delete(self.me.as_str()).await?;
+            return Err(error.into());
+        }
         Ok(())
     }
 
     /// Removes the record: this node leaves.
     pub(crate) async fn remove(&self, bucket: &Store) {
         self.has_left.store(true, Ordering::Relaxed);
+        let _writing = self.writing.lock().await;
         // From the moment when the others may not see it any more.
         self.until.send_replace(Some(Instant::now()));
         let removed = timeout(self.lease / 2, bucket.delete(self.me.as_str())).await;
@@ -115,6 +139,12 @@ impl Membership {
 pub(crate) enum WriteError {
     #[error("no acknowledgement came within a third of the lease")]
     Late,
+    #[error("this node has left")]
+    Left,
+    #[error(transparent)]
+    Lease(#[from] ConnectError),
+    #[error(transparent)]
+    Delete(#[from] async_nats::jetstream::kv::DeleteError),
     #[error(transparent)]
     Put(#[from] async_nats::jetstream::kv::PutError),
     #[error(transparent)]

@@ -6,7 +6,7 @@ mod record;
 mod table;
 
 pub use id::NodeId;
-pub(crate) use membership::{Membership, Watcher};
+pub(crate) use membership::{Membership, Watcher, WriteError};
 pub(crate) use record::{Offer, Record};
 pub use table::{MemberChange, MemberEvent};
 pub(crate) use table::{MemberEvents, Table};

@@ -1,7 +1,7 @@
 //! A cluster of one process, without a server.
 
 use greenroom_actor::ActorSystem;
-use greenroom_cluster::{Cluster, PublishError, Remote, RemoteError};
+use greenroom_cluster::{Cluster, PublishError, PublishSettings, Remote, RemoteError};
 
 use crate::counter::{Counter, CounterRemoteMessages, GATES, LONG, spawn};
 
@@ -22,6 +22,19 @@ async fn a_message_and_its_reply_go_through() {
     let error = counters.add(1).ask().await.expect_err("nobody is left");
     assert!(matches!(error, RemoteError::NoSuch { .. }), "{error}");
     assert!(error.is_unhandled());
+}
+
+#[tokio::test]
+async fn a_member_whose_reported_wait_panics_goes_on() {
+    let system = ActorSystem::new().expect("a system");
+    let (cluster, actor) = (Cluster::local(), spawn(&system, "one"));
+    let settings = PublishSettings::default().in_flight_max(1);
+    let settings = settings.reported_wait(|| panic!("as a user's function may"));
+    let published = cluster.publish_with("counters", &actor, settings);
+    let _published = published.expect("it is new");
+    let counters = counters(&cluster);
+    assert_eq!(counters.add(1).ask().await.expect("a reply"), 1);
+    assert_eq!(counters.add(1).ask().await.expect("a reply"), 2);
 }
 
 #[tokio::test]

@@ -378,6 +378,20 @@ async fn a_reply_whose_encoding_panics_is_an_error_and_others_are_served() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_member_whose_reported_wait_panics_stays() {
+    let server = server();
+    let host = node(&server).await;
+    let system = ActorSystem::new().expect("a system");
+    let settings = PublishSettings::default();
+    let settings = settings.reported_wait(|| panic!("as a user's function may"));
+    let published = host.publish_with("counters", &spawn(&system, "one"), settings);
+    let _published = published.expect("it is new");
+    let (_node, counters) = caller(&server).await;
+    assert_eq!(counters.add(1).ask().await.expect("a reply"), 1);
+    assert_eq!(counters.add(1).ask().await.expect("a reply"), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_durable_message_whose_reply_panics_is_dead_in_the_end() {
     let server = server();
     let settings = ClusterSettings::new(&server.url()).expect("an address");

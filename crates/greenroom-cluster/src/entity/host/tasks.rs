@@ -10,6 +10,7 @@ use tokio::time::{Instant, sleep_until};
 use super::Host;
 use super::runner::{Begin, run};
 use crate::entity::Entity;
+use crate::wire::Inbound;
 
 pub(super) fn start<E: Entity>(host: &Arc<Host<E>>, lease: Duration) -> JoinSet<()> {
     let mut tasks = JoinSet::new();
@@ -81,9 +82,12 @@ async fn watch_lease<E: Entity>(
         };
         if has_ended {
             let Some(host) = host.upgrade() else { return };
-            let kind = Host::<E>::kind();
-            let text = "the lease ended, and with it all entities";
-            tracing::warn!(target: super::TARGET, kind, "{text}");
+            // At the end of an orderly drain there is nothing that could be lost.
+            if !host.is_draining() || host.table.lock().len() > 0 {
+                let kind = Host::<E>::kind();
+                let text = "the lease ended, and with it all entities";
+                tracing::warn!(target: super::TARGET, kind, "{text}");
+            }
             host.end_all();
         }
     }

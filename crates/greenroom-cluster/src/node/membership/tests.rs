@@ -4,6 +4,8 @@ use greenroom_test_servers::NatsServer;
 use tokio::sync::mpsc;
 
 use super::*;
+use crate::nats::Subjects;
+use crate::settings::Limits;
 
 #[tokio::test]
 async fn a_node_that_does_not_hear_of_itself_connects_anew() {
@@ -44,4 +46,70 @@ async fn a_node_that_does_not_hear_of_itself_connects_anew() {
         connections += usize::from(matches!(event, Event::Connected));
     }
     following.abort();
+}
+
+const LEASE: Duration = Duration::from_mins(1);
+
+async fn stores(server: &NatsServer) -> Stores {
+    let client = async_nats::connect(server.url()).await.expect("it runs");
+    let limits = Limits {
+        lease: LEASE,
+        ..Limits::default()
+    };
+    let subjects = Subjects::new(&limits.prefix);
+    let stores = Box::pin(Stores::open(&client, &subjects, &limits)).await;
+    stores.expect("they are new")
+}
+
+#[tokio::test]
+async fn a_removed_record_is_not_written_again() {
+    let server = NatsServer::settings().jet_stream().start();
+    let stores = stores(&server).await;
+    let me = Membership::new(NodeId::random(), LEASE);
+    let record = Record::default();
+    // The second begins while the first is under way.
+    let (written, ()) = tokio::join!(me.write(&stores, &record), me.remove(&stores.nodes));
+    written.expect("it came first");
+    assert!(
+        me.until
+            .borrow()
+            .is_some_and(|until| until <= Instant::now())
+    );
+    let error = me.write(&stores, &record).await.expect_err("it has left");
+    assert!(matches!(error, WriteError::Left), "{error}");
+    let record = stores.nodes.get(me.me.as_str()).await.expect("a look");
+    assert_eq!(record, None);
+}
+
+#[tokio::test]
+async fn a_record_does_not_come_back_under_another_lease() {
+    let server = NatsServer::settings().jet_stream().start();
+    let stores = stores(&server).await;
+    let me = Membership::new(NodeId::random(), LEASE);
+    let record = Record::default();
+    me.write(&stores, &record)
+        .await
+        .expect("the bucket is ours");
+    let info = stores.nodes.stream.get_info().await.expect("a look");
+    let shorter = stream::Config {
+        max_age: LEASE / 2,
+        duplicate_window: LEASE / 2,
+        ..info.config
+    };
+    // As another node does, once this one's record has ended.
+    stores
+        .nodes
+        .delete(me.me.as_str())
+        .await
+        .expect("it is there");
+    stores
+        .jetstream
+        .update_stream(shorter)
+        .await
+        .expect("it may");
+    me.until.send_replace(Some(Instant::now()));
+    let error = me.write(&stores, &record).await.expect_err("it is shorter");
+    assert!(matches!(error, WriteError::Lease(_)), "{error}");
+    let record = stores.nodes.get(me.me.as_str()).await.expect("a look");
+    assert_eq!(record, None);
 }
