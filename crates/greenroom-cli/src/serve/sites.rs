@@ -1,9 +1,11 @@
 //! Sites of a file: started before they are announced, replaced at SIGHUP and by --watch, shut down
 //! after the server has drained.
 
+use std::path::PathBuf;
+
 use anyhow::Context;
 use greenroom::{DrainReport, Server, install_metrics};
-use greenroom_sites::{Defaults, File, ServerSetting, Sites};
+use greenroom_sites::{Defaults, Faults, File, ServerSetting, Sites};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinHandle;
 
@@ -49,8 +51,9 @@ pub(super) async fn serve(
         file,
         names,
         defaults,
+        watch,
     };
-    let replacing = tokio::spawn(replacing.run(hangups, watch));
+    let replacing = tokio::spawn(replacing.run(hangups));
     let drained = server.serve(sites.app()).await;
     replacing.abort();
     let reports = tokio::select! {
@@ -71,14 +74,15 @@ struct Replacing {
     /// There if the hosts get certificates.
     names: Option<Names>,
     defaults: Defaults,
+    watch: Option<Watch>,
 }
 
 impl Replacing {
     /// Takes over the file at each SIGHUP, and when it has changed.
-    async fn run(mut self, mut hangups: Signal, mut watch: Option<Watch>) {
+    async fn run(mut self, mut hangups: Signal) {
         loop {
             let changed = async {
-                match &watch {
+                match &self.watch {
                     Some(watch) => watch.changed().await,
                     None => std::future::pending().await,
                 }
@@ -96,20 +100,37 @@ impl Replacing {
                     self.reload(false).await;
                 }
             }
-            // The file may name others now, and links may lead elsewhere.
-            let renewed = watch
-                .as_mut()
-                .map(|watch| watch.renew(&self.file.watched()));
-            if let Some(Err(error)) = renewed {
-                tracing::warn!("{}; its changes are not seen", whole(&error));
-            }
+            // One that was refused may name others, and links may lead elsewhere.
+            let in_force = self.file.watched();
+            self.watch(&in_force);
         }
+    }
+
+    /// Watches these files; true if there are directories among theirs that were not watched.
+    fn watch(&mut self, files: &[PathBuf]) -> bool {
+        let renewed = self.watch.as_mut().map(|watch| watch.renew(files));
+        renewed.is_some_and(|renewed| {
+            renewed.unwrap_or_else(|error| {
+                tracing::warn!("{}; its changes are not seen", whole(&error));
+                false
+            })
+        })
+    }
+
+    /// Reads the file, and once more if its files were not watched before: nobody would tell of
+    /// what changed meanwhile.
+    fn read(&mut self) -> Result<File, Faults> {
+        let file = File::read(self.file.path(), &Flags::new())?;
+        if self.watch(&file.watched()) {
+            return File::read(self.file.path(), &Flags::new());
+        }
+        Ok(file)
     }
 
     /// Takes over the file as it is now, as a whole or not at all. If its text is as before, what
     /// it names may have changed: passwords, pages, and, if asked for, the applications' code.
     async fn reload(&mut self, with_code: bool) {
-        let file = match File::read(self.file.path(), &Flags::new()) {
+        let file = match self.read() {
             Ok(file) => file,
             Err(faults) => {
                 for line in faults.to_string().lines() {

@@ -55,13 +55,13 @@ impl Watch {
         Ok(watch)
     }
 
-    /// Watches these files in place of those before. What cannot be watched is left out, with a
-    /// warning.
+    /// Watches these files in place of those before; returns `true` if a directory is new. What
+    /// cannot be watched is left out, with a warning.
     ///
     /// # Errors
     ///
     /// If the directory of one of the files cannot be watched, links resolved.
-    pub(super) fn renew(&mut self, files: &[PathBuf]) -> anyhow::Result<()> {
+    pub(super) fn renew(&mut self, files: &[PathBuf]) -> anyhow::Result<bool> {
         let parent = |place: &PathBuf| place.parent().map(Path::to_owned);
         let all: Vec<Vec<PathBuf>> = files.iter().map(|file| places(file)).collect();
         let own: BTreeSet<PathBuf> = all
@@ -75,8 +75,9 @@ impl Watch {
             // It may be gone, and is not watched any more then.
             let _gone = self.watcher.unwatch(&directory);
         }
+        let has_new = !wanted.is_subset(&self.directories);
         self.directories.clear();
-        let mut outcome = Ok(());
+        let mut outcome = Ok(has_new);
         // All of them: a directory may be another of the same name by now, or have lost its watch
         // with another name of its own.
         for directory in wanted {
@@ -114,20 +115,30 @@ fn is_change(kind: EventKind) -> bool {
     }
 }
 
-/// Returns the path of a file, each link on the way there, and the path to which they lead.
+/// Returns the path of a file, each link on the way there, and the path to which they lead: each in
+/// the one name of its directory, as the system tells events of a directory by one name only.
 fn places(file: &Path) -> Vec<PathBuf> {
     let whole = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
-    let mut found = vec![whole.clone()];
+    let mut found = vec![named_once(&whole)];
     let mut path = whole;
     for _ in 0..LINKS_MAX {
         let Some((link, beyond)) = first_link(&path) else {
             break;
         };
-        found.push(link);
+        found.push(named_once(&link));
         path = beyond;
-        found.push(path.clone());
+        found.push(named_once(&path));
     }
     found
+}
+
+/// Returns a path with all links of its directory resolved; as it is where they lead nowhere.
+fn named_once(path: &Path) -> PathBuf {
+    let directory = path.parent().and_then(|parent| parent.canonicalize().ok());
+    match directory.zip(path.file_name()) {
+        Some((directory, name)) => directory.join(name),
+        None => path.to_owned(),
+    }
 }
 
 /// Returns the first link in a path, and the path beyond it.

@@ -207,6 +207,26 @@ fn watch_sees_the_passwords_that_a_new_file_names() {
     assert_eq!(site.get("/").text(), "three");
 }
 
+#[test]
+fn watch_sees_the_files_of_a_directory_with_two_names() {
+    let directory = Directory::new("");
+    directory.write("elsewhere/passwords", member("first"));
+    directory.write("elsewhere/others", member("other"));
+    std::os::unix::fs::symlink("elsewhere", directory.path("linked")).expect("a link");
+    let mut sites = of_members("elsewhere/passwords");
+    sites.push_str("[[site.route]]\npath = \"/others\"\nrespond = \"for others\"\n");
+    sites.push_str("basic_auth = { file = \"linked/others\", realm = \"others\" }\n");
+    directory.write("greenroom.toml", sites);
+    let site = Site::serve(directory, &["--watch"]);
+    for password in ["second", "third"] {
+        let file = site.directory.path("elsewhere/passwords");
+        fs::write(file, member(password)).expect("it can be written");
+        site.server.wait_for_log("a file has changed");
+        site.server.wait_for_log("in force");
+        assert_eq!(status(&site, password), 200);
+    }
+}
+
 /// A reload reads the files, and whoever looks into one opens it.
 #[test]
 fn watch_takes_reading_for_no_change() {
@@ -214,7 +234,10 @@ fn watch_takes_reading_for_no_change() {
     directory.write("passwords", member("first"));
     directory.write("greenroom.toml", of_members("passwords"));
     let site = Site::serve(directory, &["--watch"]);
-    site.directory.write("passwords", member("second"));
+    // In one step: the pause between two would be another change.
+    site.directory.write("new", member("second"));
+    let (new, passwords) = (site.directory.path("new"), site.directory.path("passwords"));
+    fs::rename(new, passwords).expect("it can be moved");
     site.server.wait_for_log("in force");
     let since = Instant::now();
     while since.elapsed() < Duration::from_secs(1) {
