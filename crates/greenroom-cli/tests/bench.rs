@@ -207,6 +207,10 @@ fn proxy_gets_the_whole_url_and_its_own_credentials() {
     let flags = ["-X", &place, "-P", "user:pass"];
     let run = quiet(&flags, "http://nowhere.invalid:81/path").expect_status(0);
     assert_eq!(run.count("Complete requests:"), 1);
+    run.assert_prints(&[
+        &format!("Benchmarking nowhere.invalid [through {place}] (be patient)"),
+        "Server Hostname:        nowhere.invalid\nServer Port:            81\n",
+    ]);
     let request = proxy.requests().remove(0);
     assert_eq!(request.path(), "http://nowhere.invalid:81/path");
     for field in [

@@ -10,7 +10,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use anyhow::Context;
-use greenroom_load::plan::Plan;
+use greenroom_load::plan::{Place, Plan, Protocol};
 use greenroom_load::report::text::{self, TextOptions};
 use greenroom_load::run::{Measurement, Stop, StreamMeasurement, run as run_plan};
 use greenroom_load::verdict::Processes;
@@ -58,22 +58,28 @@ fn server(args: &BenchArgs, plan: &Plan) -> anyhow::Result<Option<Processes>> {
 
 /// Prints a greeting like ab's. Standard output may be closed, which ends nothing.
 fn greet(args: &BenchArgs, plan: &Plan) {
-    let host = plan.streams[0].targets[0].host();
+    let stream = &plan.streams[0];
+    let host = stream.targets[0].host();
     let mut out = io::stdout().lock();
     let _ = writeln!(
         out,
         "This is greenroom bench, version {}",
         env!("CARGO_PKG_VERSION")
     );
-    let _ = writeln!(out, "\nBenchmarking {host} (be patient)...\n");
+    let through = match &args.request.proxy {
+        Some(Place::Tcp { host, port }) => format!(" [through {host}:{port}]"),
+        _ => String::new(),
+    };
+    let _ = writeln!(out, "\nBenchmarking {host}{through} (be patient)...\n");
     if args.output.verbosity >= 3 {
-        let stream = &plan.streams[0];
         let request = stream.request.encode(&stream.targets[0], stream.keep_alive);
-        let _ = writeln!(
-            out,
-            "---\nRequest:\n{}\n---",
-            String::from_utf8_lossy(&request)
-        );
+        let (what, sent) = match stream.protocol {
+            Protocol::Http1 => ("Request", &*request),
+            Protocol::Http2 => ("Request, in the form of HTTP/1.1", &*request),
+            Protocol::WebSocket => ("Message", &*stream.request.body),
+        };
+        let sent = String::from_utf8_lossy(sent);
+        let _ = writeln!(out, "---\n{what}:\n{sent}\n---");
     }
     let _ = out.flush();
 }

@@ -167,6 +167,7 @@ fn measurement(
         by_rate: ByRate::default(),
         first,
         records: Vec::new(),
+        in_flight_most: 0,
         unfinished: 0,
     };
     Measurement {

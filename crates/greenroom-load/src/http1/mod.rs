@@ -159,12 +159,13 @@ impl Worker {
     fn end(mut self, gave_up: bool) -> Ending {
         let now = self.core.clock.now();
         self.count_due(now);
-        let waiting = match &self.pace {
-            Pace::Closed(closed) => closed.waiting(),
-            Pace::Open(open) => open.pacer.waiting(now),
+        let (waiting, in_flight_most) = match &self.pace {
+            Pace::Closed(closed) => (closed.waiting(), 0),
+            Pace::Open(open) => (open.pacer.waiting(now), open.in_flight_most),
         };
         let ending = Ending {
             last_ns: self.core.last_ns(),
+            in_flight_most,
             unfinished: self.core.in_flight() as u64 + waiting,
             was_cut: !self.is_over(),
             gave_up,

@@ -25,6 +25,8 @@ pub(super) struct Open {
     /// The time of the attempt after a full backlog, until which it is not the generator that is
     /// late.
     busy_until: u64,
+    /// The most connections that had a request in flight at once.
+    pub(super) in_flight_most: u64,
 }
 
 impl Open {
@@ -34,6 +36,7 @@ impl Open {
             connections_max: connections.max(1),
             idle: vec![Vec::new(); groups],
             busy_until: 0,
+            in_flight_most: 0,
         }
     }
 
@@ -97,6 +100,9 @@ impl Open {
         self.pacer.take();
         core.recorder
             .sent(intended, now, free_since.max(self.busy_until));
+        let idle: usize = self.idle.iter().map(Vec::len).sum();
+        let in_flight = core.open_connections().saturating_sub(idle);
+        self.in_flight_most = self.in_flight_most.max(in_flight as u64);
         if let Opened::Connection(key) = opened
             && let Happened::Gone { .. } = core.send(key)
         {

@@ -100,13 +100,10 @@ impl Scheme {
 }
 
 impl Target {
-    /// Returns the host, for reports and for TLS.
+    /// Returns the URL's host, for reports and for TLS.
     #[must_use]
     pub fn host(&self) -> &str {
-        match &self.place {
-            Place::Tcp { host, .. } => host,
-            Place::Unix(_) => host_of(&self.authority),
-        }
+        host_of(&self.authority)
     }
 
     /// Returns scheme, host and port, as they stand before the path.
@@ -114,13 +111,15 @@ impl Target {
         format!("{}://{}", self.scheme.name(), self.authority)
     }
 
-    /// Returns the port, for reports; 0 for a Unix socket.
+    /// Returns the URL's port, for reports; 0 for a Unix socket.
     #[must_use]
     pub fn port(&self) -> u16 {
-        match self.place {
-            Place::Tcp { port, .. } => port,
-            Place::Unix(_) => 0,
+        if matches!(self.place, Place::Unix(_)) {
+            return 0;
         }
+        let named = self.authority.rsplit_once(':');
+        let named = named.and_then(|(_, port)| port.parse().ok());
+        named.unwrap_or(self.scheme.default_port())
     }
 }
 
@@ -232,14 +231,20 @@ mod tests {
     }
 
     #[test]
-    fn the_host_behind_a_unix_socket_is_that_of_the_authority() {
-        for (url, host) in [
-            ("https://[::1]:8443/", "::1"),
-            ("https://a.test:8443/", "a.test"),
+    fn the_host_behind_a_unix_socket_or_a_proxy_is_that_of_the_authority() {
+        let socket = Place::Unix("socket".into());
+        let (host, port) = ("proxy.test".to_owned(), 3128);
+        let proxy = Place::Tcp { host, port };
+        for (url, place, host, port) in [
+            ("https://[::1]:8443/", &socket, "::1", 0),
+            ("https://a.test:8443/", &socket, "a.test", 0),
+            ("http://a.test/", &proxy, "a.test", 80),
+            ("http://[::1]/", &proxy, "::1", 80),
+            ("http://[::1]:8080/", &proxy, "::1", 8080),
         ] {
             let mut target: Target = url.parse().expect("valid");
-            target.place = Place::Unix("socket".into());
-            assert_eq!(target.host(), host);
+            target.place = place.clone();
+            assert_eq!((target.host(), target.port()), (host, port));
         }
     }
 

@@ -127,6 +127,7 @@ fn collected(plan: StreamPlan, events: &[(u64, u64, Outcome)]) -> StreamMeasurem
         by_rate,
         first: None,
         records: Vec::new(),
+        in_flight_most: 0,
         unfinished: 0,
     }
 }

@@ -116,8 +116,8 @@ impl Point {
 
     /// Returns the requested rate per second: due in an open loop, else sent.
     #[must_use]
-    pub fn asked_rate(&self) -> f64 {
-        self.per_second(if self.due > 0 { self.due } else { self.sent })
+    pub fn asked_rate(&self, is_open_loop: bool) -> f64 {
+        self.per_second(if is_open_loop { self.due } else { self.sent })
     }
 
     /// Returns the responses per second, with any status.
@@ -164,6 +164,8 @@ mod tests {
         let kept: u64 = points.iter().map(|point| point.latency().count()).sum();
         assert_eq!(kept, 1000);
         assert_eq!(points[0].length, line.resolution());
-        assert!((points[3].asked_rate() - 1.0).abs() < 1e-9);
+        assert!((points[3].asked_rate(false) - 1.0).abs() < 1e-9);
+        // What an open loop sends while nothing is due is late.
+        assert!(points[3].asked_rate(true).abs() < 1e-9);
     }
 }

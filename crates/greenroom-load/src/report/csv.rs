@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::quantity::milliseconds;
 use crate::record::Point;
-use crate::run::Measurement;
+use crate::run::{Measurement, StreamMeasurement};
 
 /// A row; its field names are the header.
 #[derive(Serialize)]
@@ -37,18 +37,18 @@ pub fn write(out: &mut dyn Write, measurement: &Measurement) -> io::Result<()> {
     let mut writer = Writer::from_writer(out);
     for stream in &measurement.streams {
         for point in stream.timeline.points() {
-            writer.serialize(Row::of(&stream.plan.name, point))?;
+            writer.serialize(Row::of(stream, point))?;
         }
     }
     writer.flush()
 }
 
 impl<'a> Row<'a> {
-    fn of(stream: &'a str, point: &Point) -> Self {
+    fn of(stream: &'a StreamMeasurement, point: &Point) -> Self {
         let latency = point.latency();
         let quantile = |part| milliseconds(latency.quantile(part));
         Self {
-            stream,
+            stream: &stream.plan.name,
             begin_seconds: point.begin.as_secs_f64(),
             length_seconds: point.length.as_secs_f64(),
             due: point.due,
@@ -56,7 +56,7 @@ impl<'a> Row<'a> {
             good: point.good,
             bad: point.bad,
             failed: point.failed,
-            asked_per_second: point.asked_rate(),
+            asked_per_second: point.asked_rate(stream.plan.is_open_loop()),
             answered_per_second: point.response_rate(),
             latency_p50_ms: quantile(0.5),
             latency_p90_ms: quantile(0.9),

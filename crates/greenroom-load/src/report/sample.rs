@@ -22,6 +22,7 @@ pub(super) fn stream(url: &str) -> StreamMeasurement {
         by_rate: ByRate::default(),
         first: None,
         records: Vec::new(),
+        in_flight_most: 0,
         unfinished: 0,
     }
 }

@@ -292,6 +292,7 @@ impl Gathering {
                 by_rate: gathered.by_rate,
                 first: gathered.first,
                 records: gathered.records,
+                in_flight_most: mine().map(|end| end.ending.in_flight_most).sum(),
                 unfinished: mine().map(|end| end.ending.unfinished).sum(),
             }
         });

@@ -54,6 +54,8 @@ pub struct StreamMeasurement {
     pub first: Option<FirstResponse>,
     /// The times of single requests, at most [`StreamPlan::records_max`].
     pub records: Vec<RequestRecord>,
+    /// Open loop: the most requests that were in flight at once, of each thread and added up.
+    pub in_flight_most: u64,
     /// Requests that were due or in flight when the run was interrupted or given up.
     pub unfinished: u64,
 }

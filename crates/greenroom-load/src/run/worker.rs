@@ -42,6 +42,8 @@ pub(crate) struct Share {
 pub(crate) struct Ending {
     /// The time at which its last request ended.
     pub(crate) last_ns: u64,
+    /// Open loop: the most requests that were in flight at once.
+    pub(crate) in_flight_most: u64,
     /// Requests that were due or in flight when the run was interrupted or given up.
     pub(crate) unfinished: u64,
     /// True if it was interrupted, or gave up, before it was over.

@@ -3,12 +3,14 @@
 use std::fmt::Display;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
+use socket2::{SockAddr, Socket};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpSocket, TcpStream, UnixStream};
 use tokio::time::sleep;
@@ -65,14 +67,14 @@ impl Failure {
 /// Connects to an endpoint.
 pub(super) async fn connect(engine: &Engine, endpoint: &Endpoint) -> Result<Transport, Failure> {
     let failure = |error| Failure::of_connect(&error);
+    let window_bytes = engine.share.plan.window_bytes;
     match &endpoint.address {
         Address::Tcp(address) => {
-            let window_bytes = engine.share.plan.window_bytes;
             let stream = connect_tcp(*address, engine.next_source(), window_bytes).await;
             secure(stream.map_err(failure)?, endpoint).await
         }
         Address::Unix(path) => {
-            let stream = connect_unix(path).await;
+            let stream = connect_unix(path, window_bytes).await;
             secure(stream.map_err(failure)?, endpoint).await
         }
     }
@@ -91,13 +93,19 @@ async fn connect_tcp(
 
 /// Connects to a Unix socket, again while the server's backlog is full: the kernel fails where it
 /// would have to wait.
-async fn connect_unix(path: &Path) -> io::Result<UnixStream> {
+async fn connect_unix(path: &Path, window_bytes: Option<usize>) -> io::Result<UnixStream> {
+    let socket = socket(&Address::Unix(path.to_owned()), None, window_bytes)?;
+    let socket = Socket::from(socket);
+    let address = SockAddr::unix(path)?;
     loop {
-        match UnixStream::connect(path).await {
+        match socket.connect(&address) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 sleep(QUEUE_FULL_PAUSE).await;
             }
-            result => return result,
+            result => {
+                result?;
+                return UnixStream::from_std(OwnedFd::from(socket).into());
+            }
         }
     }
 }

@@ -53,6 +53,7 @@ pub(crate) fn work(share: Share, endpoints: Vec<Endpoint>, mut recorder: Recorde
             recorder.finish(now);
             Ending {
                 last_ns: now,
+                in_flight_most: 0,
                 unfinished: 0,
                 was_cut: true,
                 gave_up: true,

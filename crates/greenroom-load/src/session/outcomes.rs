@@ -13,6 +13,7 @@ const FAILED_ATTEMPTS_MAX: u32 = 10;
 pub(super) struct Outcomes {
     recorder: Recorder,
     in_flight: u64,
+    in_flight_most: u64,
     last_ns: u64,
     failed_attempts: u32,
     was_connected: bool,
@@ -23,6 +24,7 @@ impl Outcomes {
         Self {
             recorder,
             in_flight: 0,
+            in_flight_most: 0,
             last_ns: 0,
             failed_attempts: 0,
             was_connected: false,
@@ -34,14 +36,21 @@ impl Outcomes {
         self.in_flight
     }
 
+    /// Returns the most requests that were in flight at once.
+    pub(super) fn in_flight_most(&self) -> u64 {
+        self.in_flight_most
+    }
+
     /// Returns the time at which the last request ended.
     pub(super) fn last_ns(&self) -> u64 {
         self.last_ns
     }
 
-    /// Returns true if further attempts are pointless.
+    /// Returns true if further attempts are pointless. They are not while another thread of the
+    /// stream had a response.
     pub(super) fn gives_up(&self) -> bool {
-        !self.was_connected && self.failed_attempts >= FAILED_ATTEMPTS_MAX
+        let has_failed = !self.was_connected && self.failed_attempts >= FAILED_ATTEMPTS_MAX;
+        has_failed && self.wants_first()
     }
 
     pub(super) fn wants_first(&self) -> bool {
@@ -54,6 +63,7 @@ impl Outcomes {
 
     pub(super) fn begun(&mut self, ticket: &Ticket, now: u64) {
         self.in_flight += 1;
+        self.in_flight_most = self.in_flight_most.max(self.in_flight);
         let Ticket { due, free_since } = ticket;
         self.recorder.sent(due.intended, now, *free_since);
     }

@@ -41,6 +41,7 @@ pub(super) async fn supervise(
     outcomes.finish(now);
     Ending {
         last_ns: outcomes.last_ns(),
+        in_flight_most: outcomes.in_flight_most(),
         unfinished: outcomes.in_flight() + waiting,
         was_cut,
         gave_up: outcomes.gives_up(),

@@ -142,10 +142,11 @@ impl Core {
         self.last_ns
     }
 
-    /// Returns true if every attempt to connect failed, and there were enough of them.
+    /// Returns true if every attempt to connect failed, and there were enough of them, while no
+    /// other thread of the stream had a response.
     pub(super) fn is_hopeless(&self) -> bool {
-        self.failed_attempts
-            .is_some_and(|failed| failed >= CONNECT_FAILURES_MAX)
+        let is_failing = |failed| failed >= CONNECT_FAILURES_MAX;
+        self.failed_attempts.is_some_and(is_failing) && self.recorder.wants_first()
     }
 
     /// Waits for events at most `timeout`; returns their number.

@@ -130,7 +130,7 @@ impl<'a> Stream<'a> {
             connect_ns: Percentiles::of(&tally.connect),
             waiting_ns: Percentiles::of(&tally.waiting),
             generator_lag_ns: Percentiles::of(&tally.lag),
-            timeline: stream.timeline.points().iter().map(Stretch::of).collect(),
+            timeline: stretches(stream),
         }
     }
 }
@@ -228,8 +228,16 @@ fn failures(failures: &Failures) -> BTreeMap<&'static str, Failure<'_>> {
     failures.iter().map(entry).collect()
 }
 
+fn stretches(stream: &StreamMeasurement) -> Vec<Stretch> {
+    let is_open_loop = stream.plan.is_open_loop();
+    let points = stream.timeline.points().iter();
+    points
+        .map(|point| Stretch::of(point, is_open_loop))
+        .collect()
+}
+
 impl Stretch {
-    fn of(point: &Point) -> Self {
+    fn of(point: &Point, is_open_loop: bool) -> Self {
         Self {
             begin_seconds: point.begin.as_secs_f64(),
             length_seconds: point.length.as_secs_f64(),
@@ -238,7 +246,7 @@ impl Stretch {
             good: point.good,
             bad: point.bad,
             failed: point.failed,
-            asked_per_second: point.asked_rate(),
+            asked_per_second: point.asked_rate(is_open_loop),
             answered_per_second: point.response_rate(),
             latency_ns: Brief::of(&point.latency()),
         }

@@ -138,17 +138,15 @@ fn field(out: &mut dyn Write, name: &str, value: impl std::fmt::Display) -> io::
 /// actual need.
 fn concurrency(stream: &StreamMeasurement) -> u64 {
     let plan = &stream.plan;
-    let allowed = u64::from(plan.connections);
+    if plan.is_open_loop() {
+        return stream.in_flight_most;
+    }
     let on_each = match plan.protocol {
-        Protocol::Http1 if plan.is_open_loop() => 1,
         Protocol::WebSocket => 1,
         _ if !plan.keep_alive => 1,
-        Protocol::Http1 | Protocol::Http2 => u64::from(plan.in_flight_max),
+        Protocol::Http1 | Protocol::Http2 => plan.in_flight_max,
     };
-    if plan.is_open_loop() {
-        return allowed.min(stream.tally.counts.connections) * on_each;
-    }
-    (allowed * on_each).min(plan.end.requests.unwrap_or(u64::MAX))
+    (u64::from(plan.connections) * u64::from(on_each)).min(plan.end.requests.unwrap_or(u64::MAX))
 }
 
 /// Returns the mean time per request in milliseconds. In a closed loop it follows from the number
@@ -186,11 +184,22 @@ fn failures(stream: &StreamMeasurement) -> [u64; 3] {
 fn kept_alive(stream: &StreamMeasurement) -> u64 {
     let counts = &stream.tally.counts;
     let open = if stream.first.as_ref().is_some_and(keeps_alive) {
-        counts.connections.min(stream.plan.connections.into())
+        counts.connections.min(most_open(stream))
     } else {
         0
     };
     stream.tally.responses().min(counts.reused + open)
+}
+
+/// Returns the most connections that can be open at the end. An open loop makes one only where all
+/// others have requests in flight.
+fn most_open(stream: &StreamMeasurement) -> u64 {
+    let allowed = stream.plan.connections.into();
+    if stream.plan.is_open_loop() {
+        stream.in_flight_most.min(allowed)
+    } else {
+        allowed
+    }
 }
 
 /// Returns true if the server keeps the connection open (RFC 9112 section 9.3).

@@ -24,6 +24,7 @@ fn closed() -> Measurement {
         by_rate: ByRate::default(),
         first: None,
         records: Vec::new(),
+        in_flight_most: 0,
         unfinished: 0,
     };
     Measurement {
