@@ -7,23 +7,28 @@ use crate::placement::origin::Origin;
 ///
 /// Handler and body are one run of the route: its poll time is that of the handler and the longest
 /// that the body had between two waits. It is recorded when the body ends or is dropped, or as soon
-/// as it is long.
+/// as it is long. Of a body that is dropped before its first part nobody knows what that would have
+/// taken: nothing is recorded, or clients that leave early would make a long route a short one.
 #[derive(Debug)]
 pub(super) struct Account {
     pub(super) origin: Origin,
     pub(super) pace: Pace,
     handler: Duration,
+    /// The body has given a part, or ended.
+    has_given: bool,
     is_recorded: bool,
 }
 
 impl Account {
-    pub(super) fn new(origin: Origin, handler: Duration) -> Self {
+    /// Creates the account of a body whose first part may be there, counted to the handler's time.
+    pub(super) fn new(origin: Origin, handler: Duration, has_given: bool) -> Self {
         let short_run = origin.short_run();
         let long_run = origin.route().long_run();
         let mut account = Self {
             pace: Pace::new(short_run, long_run, !origin.is_inline),
             origin,
             handler,
+            has_given,
             is_recorded: false,
         };
         account.record_if_long();
@@ -37,6 +42,7 @@ impl Account {
 
     pub(super) fn polled(&mut self, poll_time: Duration, is_waiting: bool) {
         self.pace.record(poll_time, is_waiting);
+        self.has_given |= !is_waiting;
         self.record_if_long();
     }
 
@@ -61,7 +67,9 @@ impl Account {
 
 impl Drop for Account {
     fn drop(&mut self) {
-        self.record();
+        if self.has_given {
+            self.record();
+        }
     }
 }
 
@@ -99,7 +107,7 @@ mod tests {
             client: Client::UNKNOWN,
             is_inline: route.is_inline(),
         };
-        Account::new(origin, TINY)
+        Account::new(origin, TINY, false)
     }
 
     /// A download takes longer than what its request was admitted as.
@@ -130,6 +138,17 @@ mod tests {
         let status = placed.1.status();
         assert_eq!((status.streak, status.moves), (0, 0));
         assert_eq!(status.poll_time.count, u64::from(4 * STREAK_FIRST));
+    }
+
+    #[test]
+    fn a_body_that_is_dropped_before_its_first_part_is_no_short_run() {
+        let placed = staged();
+        for _ in 0..4 * STREAK_FIRST {
+            account(&placed).polled(TINY, true);
+        }
+        let status = placed.1.status();
+        assert_eq!((status.streak, status.poll_time.count), (0, 0));
+        assert!(!placed.1.is_inline());
     }
 
     #[test]

@@ -67,11 +67,8 @@ impl Settled {
             return false;
         };
         let body = mem::take(response.body_mut());
-        *response.body_mut() = Body::new(PlacedBody::new(
-            body,
-            first,
-            Account::new(origin.of_body(), poll_time),
-        ));
+        let account = Account::new(origin.of_body(), poll_time, first.is_some());
+        *response.body_mut() = Body::new(PlacedBody::new(body, first, account));
         true
     }
 }
