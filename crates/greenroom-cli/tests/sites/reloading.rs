@@ -219,8 +219,11 @@ fn watch_sees_the_files_of_a_directory_with_two_names() {
     directory.write("greenroom.toml", sites);
     let site = Site::serve(directory, &["--watch"]);
     for password in ["second", "third"] {
-        let file = site.directory.path("elsewhere/passwords");
-        fs::write(file, member(password)).expect("it can be written");
+        // In one step: the pause between two would be another change.
+        site.directory.write("elsewhere/new", member(password));
+        let (new, file) = ("elsewhere/new", "elsewhere/passwords");
+        let (new, file) = (site.directory.path(new), site.directory.path(file));
+        fs::rename(new, file).expect("it can be moved");
         site.server.wait_for_log("a file has changed");
         site.server.wait_for_log("in force");
         assert_eq!(status(&site, password), 200);
