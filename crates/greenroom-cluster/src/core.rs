@@ -9,7 +9,6 @@ use async_nats::Subject;
 use bytes::Bytes;
 use parking_lot::Mutex;
 use smallvec::SmallVec;
-use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 
 use crate::deliver::{self, Delivery, LocalDurable};
@@ -35,7 +34,6 @@ pub(crate) struct Core {
     pub(crate) directory: Directory,
     pub(crate) membership: Arc<Membership>,
     pub(crate) meters: Meters,
-    pub(crate) announced: watch::Sender<u64>,
     pub(crate) is_draining: AtomicBool,
     /// The durable messages of all nodes, as this one last heard.
     pub(crate) durable: Mutex<Option<DurableStatus>>,
@@ -56,7 +54,6 @@ impl Core {
             directory: Directory::default(),
             membership: Arc::new(membership),
             meters: Meters::new(),
-            announced: watch::Sender::new(0),
             is_draining: AtomicBool::new(false),
             durable: Mutex::default(),
             local_durable: LocalDurable::default(),
@@ -80,16 +77,11 @@ impl Core {
         self.directory.record(&self.limits.node_name, is_draining)
     }
 
-    /// Waits until the record was written once more than now.
+    /// Waits until the others can know what this node offers now.
     pub(crate) async fn announced(&self) {
-        if self.nats.is_none() {
-            return;
+        if self.nats.is_some() {
+            self.membership.announced().await;
         }
-        let mut announced = self.announced.subscribe();
-        let before = *announced.borrow_and_update();
-        self.membership.change();
-        // The sender is in `self`, so the wait cannot fail.
-        let _ = announced.wait_for(|count| *count > before).await;
     }
 
     pub(crate) fn message_bytes_max(&self) -> usize {

@@ -73,6 +73,19 @@ pub(crate) enum Rejection {
     NotActive { error: String },
 }
 
+/// The most bytes of an error's text. serde repeats what it could not read, of any length, and both
+/// headers of NATS and dead letters are limited.
+const ERROR_BYTES_MAX: usize = 1_024;
+
+/// Cuts the text of an error.
+pub(crate) fn cut(mut error: String) -> String {
+    if error.len() > ERROR_BYTES_MAX {
+        error.truncate(error.floor_char_boundary(ERROR_BYTES_MAX));
+        error.push('…');
+    }
+    error
+}
+
 impl Request {
     /// Returns the identity of a durable message in the cluster, as one line: that of another
     /// receiver, another message or another id is another one.
@@ -84,6 +97,18 @@ impl Request {
             Target::Entity(entity) => {
                 format!("entity.{message}.{actor}/{}/{id}", entity.encoded())
             }
+        }
+    }
+}
+
+impl Rejection {
+    /// Cuts the text of an error that a user's code may have made.
+    pub(crate) fn cut(self) -> Self {
+        match self {
+            Self::NotDecoded { error } => Self::NotDecoded { error: cut(error) },
+            Self::Failed { error } => Self::Failed { error: cut(error) },
+            Self::NotActive { error } => Self::NotActive { error: cut(error) },
+            other => other,
         }
     }
 }

@@ -277,7 +277,6 @@ impl One {
     /// Moves a message that cannot be handled to the stream of dead ones.
     async fn bury(&self, request: &Request, rejection: &Rejection, sequence: u64) {
         let Some(nats) = self.core.nats() else { return };
-        self.core.meters.dead_letter(rejection.label());
         tracing::warn!(
             target: TARGET,
             receiver = %request.target,
@@ -288,6 +287,7 @@ impl One {
         );
         match nats.bury(request, rejection).await {
             Ok(()) => {
+                self.core.meters.dead_letter(rejection.label());
                 self.flight.forget(sequence);
                 acknowledge(&self.message, AckKind::Term).await;
             }

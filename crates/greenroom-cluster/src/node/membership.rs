@@ -1,7 +1,7 @@
 //! A node's own record, kept in the bucket of nodes as long as it lives, and the watch of the
 //! others'.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -33,6 +33,10 @@ pub(crate) struct Membership {
     /// before the write that was acknowledged. `None` if this node is alone.
     until: watch::Sender<Option<Instant>>,
     changed: Notify,
+    /// The number of changes of the record.
+    version: AtomicU64,
+    /// The version of the record that the others can know; the last of all once this node has left.
+    announced: watch::Sender<u64>,
     /// Held while the record is written or removed: a late write would undo the removal.
     writing: Mutex<()>,
     /// The record is removed, and not written any more.
@@ -46,6 +50,8 @@ impl Membership {
             lease,
             until: watch::Sender::new(None),
             changed: Notify::new(),
+            version: AtomicU64::new(0),
+            announced: watch::Sender::new(0),
             writing: Mutex::new(()),
             has_left: AtomicBool::new(false),
         }
@@ -59,7 +65,17 @@ impl Membership {
 
     /// Makes the record be written soon, because it changed.
     pub(crate) fn change(&self) {
+        self.version.fetch_add(1, Ordering::SeqCst);
         self.changed.notify_one();
+    }
+
+    /// Waits until the record is written as it is now, or this node has left.
+    pub(crate) async fn announced(&self) {
+        let version = self.version.fetch_add(1, Ordering::SeqCst) + 1;
+        self.changed.notify_one();
+        let mut announced = self.announced.subscribe();
+        // The sender is in `self`, so the wait cannot fail.
+        let _ = announced.wait_for(|known| *known >= version).await;
     }
 
     /// Keeps the record until it is removed, or the node is gone.
@@ -73,12 +89,17 @@ impl Membership {
             }
             let Some(core) = node.upgrade() else { return };
             let Some(nats) = core.nats() else { return };
+            // Before the record is made, which may have more.
+            let version = self.version.load(Ordering::SeqCst);
             next = match self.write(&nats.stores, &core.record()).await {
                 Ok(()) => {
-                    core.announced.send_modify(|count| *count += 1);
+                    self.announced.send_replace(version);
                     Instant::now() + every
                 }
-                Err(WriteError::Left) => return,
+                Err(WriteError::Left) => {
+                    self.announced.send_replace(u64::MAX);
+                    return;
+                }
                 Err(error) => {
                     tracing::warn!(target: TARGET, %error, "this node's record was not written");
                     let restored = timeout(every, nats.stores.restore_nodes()).await;
@@ -97,29 +118,35 @@ impl Membership {
         if self.has_left.load(Ordering::Relaxed) {
             return Err(WriteError::Left);
         }
-        let begin = Instant::now();
         let bytes = serde_json::to_vec(record).map(Bytes::from)?;
-        let putting = Box::pin(self.put(stores, bytes, begin));
-        let written = timeout(self.lease / 3, putting).await;
-        written.map_err(|_| WriteError::Late)??;
+        // The age of a bucket that has records is not changed; of one that had none, as after a
+        // long absence of the servers, it may have been.
+        let was_there = self
+            .until
+            .borrow()
+            .is_some_and(|until| Instant::now() < until);
+        if !was_there {
+            self.check_lease(stores).await?;
+        }
+        let begin = Instant::now();
+        let put = timeout(self.step_max(), stores.nodes.put(self.me.as_str(), bytes)).await;
+        put.map_err(|_| WriteError::Late)??;
+        if !was_there && let Err(error) = self.check_lease(stores).await {
+            self.delete(&stores.nodes).await;
+            return Err(error);
+        }
         self.until.send_replace(Some(begin + self.lease));
         Ok(())
     }
 
-    /// Puts the record into its bucket. The age of a bucket that has records is not changed; of one
-    /// that had none, as after a long absence of the servers, it may have been.
-    async fn put(&self, stores: &Stores, record: Bytes, now: Instant) -> Result<(), WriteError> {
-        let was_there = self.until.borrow().is_some_and(|until| now < until);
-        if !was_there {
-            stores.check_lease(self.lease).await?;
-        }
-        let bucket = &stores.nodes;
-        bucket.put(self.me.as_str(), record).await?;
-        if !was_there && let Err(error) = stores.check_lease(self.lease).await {
-            bucket.delete(self.me.as_str()).await?;
-            return Err(error.into());
-        }
-        Ok(())
+    async fn check_lease(&self, stores: &Stores) -> Result<(), WriteError> {
+        let checked = timeout(self.step_max(), stores.check_lease(self.lease)).await;
+        Ok(checked.map_err(|_| WriteError::Late)??)
+    }
+
+    /// Returns the time within which a server must respond.
+    fn step_max(&self) -> Duration {
+        self.lease / RENEWALS_IN_LEASE
     }
 
     /// Removes the record: this node leaves.
@@ -128,8 +155,12 @@ impl Membership {
         let _writing = self.writing.lock().await;
         // From the moment when the others may not see it any more.
         self.until.send_replace(Some(Instant::now()));
-        let removed = timeout(self.lease / 2, bucket.delete(self.me.as_str())).await;
-        if !matches!(removed, Ok(Ok(()))) {
+        self.delete(bucket).await;
+    }
+
+    async fn delete(&self, bucket: &Store) {
+        let deleted = timeout(self.lease / 2, bucket.delete(self.me.as_str())).await;
+        if !matches!(deleted, Ok(Ok(()))) {
             tracing::info!(target: TARGET, "this node's record stays until its lease ends");
         }
     }
@@ -143,8 +174,6 @@ pub(crate) enum WriteError {
     Left,
     #[error(transparent)]
     Lease(#[from] ConnectError),
-    #[error(transparent)]
-    Delete(#[from] async_nats::jetstream::kv::DeleteError),
     #[error(transparent)]
     Put(#[from] async_nats::jetstream::kv::PutError),
     #[error(transparent)]

@@ -91,10 +91,11 @@ async fn guarded(
     handling: impl Future<Output = Result<Bytes, Rejection>>,
 ) -> Result<Bytes, Rejection> {
     let handled = AssertUnwindSafe(handling).catch_unwind().await;
-    handled.unwrap_or_else(|_| {
+    let handled = handled.unwrap_or_else(|_| {
         let error = "it panicked outside of the actor".to_owned();
         Err(Rejection::Failed { error })
-    })
+    });
+    handled.map_err(Rejection::cut)
 }
 
 async fn handle<A, M, K>(

@@ -378,6 +378,15 @@ async fn a_reply_whose_encoding_panics_is_an_error_and_others_are_served() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_has_left_waits_for_no_announcement() {
+    let server = server();
+    let host = host(&server, "one").await;
+    host.cluster.drain(LONG).await;
+    let announced = timeout(LONG, host.publication.announced()).await;
+    announced.expect("nobody will hear of this node");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_member_whose_reported_wait_panics_stays() {
     let server = server();
     let host = node(&server).await;

@@ -1,7 +1,7 @@
 //! The activation of an entity: its lease is claimed, its state loaded, its actor spawned.
 
 use std::fmt::Display;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use greenroom_actor::{ActorRef, AskError};
 use tokio::time::{Instant, timeout};
@@ -46,16 +46,22 @@ impl<E: Entity> Host<E> {
     /// Activates an entity, in its turn and within its time.
     pub(super) async fn activate(&self, id: &EntityId) -> Result<Active<E>, Rejection> {
         let within = self.settings.activation_timeout;
+        let (key, claimed) = (Key::new(E::NAME, id.clone()), OnceLock::new());
         let activating = async {
             // Closed only with the host, which waits here.
             let _turn = self.activating.acquire().await;
-            self.activate_now(id).await
+            self.activate_now(&key, &claimed).await
         };
         let activated = timeout(within, activating).await;
         let activated = activated.unwrap_or_else(|_| {
             let within = humantime::format_duration(within);
             Err(not_active(format!("it took longer than {within}")))
         });
+        if activated.is_err()
+            && let Some(fence) = claimed.get()
+        {
+            self.release(&key, *fence).await;
+        }
         match &activated {
             Ok(_) => self.counts.activated(),
             Err(Rejection::Moved { .. }) => {}
@@ -68,20 +74,22 @@ impl<E: Entity> Host<E> {
         activated
     }
 
-    async fn activate_now(&self, id: &EntityId) -> Result<Active<E>, Rejection> {
+    /// Activates an entity; the fence of its lease is left in `claimed`, whatever comes of it.
+    async fn activate_now(
+        &self,
+        key: &Key,
+        claimed: &OnceLock<u64>,
+    ) -> Result<Active<E>, Rejection> {
         let term = self.term()?;
-        let key = Key::new(E::NAME, id.clone());
-        let claimed = self.leases.claim(&key).await;
-        let claimed = claimed.map_err(|error| not_active(format!("its lease: {error}")))?;
-        let fence = match claimed {
-            Claim::Owned { fence } => fence,
-            Claim::HeldBy { node } => return Err(Rejection::Moved { node }),
-        };
-        let spawned = self.spawn(&key, fence, term).await;
-        if spawned.is_err() {
-            self.release(&key, fence).await;
+        let claim = self.leases.claim(key).await;
+        let claim = claim.map_err(|error| not_active(format!("its lease: {error}")))?;
+        match claim {
+            Claim::Owned { fence } => {
+                let fence = *claimed.get_or_init(|| fence);
+                self.spawn(key, fence, term).await
+            }
+            Claim::HeldBy { node } => Err(Rejection::Moved { node }),
         }
-        spawned
     }
 
     async fn spawn(&self, key: &Key, fence: u64, term: u64) -> Result<Active<E>, Rejection> {
@@ -92,9 +100,10 @@ impl<E: Entity> Host<E> {
             state: Stored::new(state, Arc::clone(&cell)),
         };
         let spawned = self.guardian.ask(Spawn(activation)).await;
-        let actor = spawned
+        let spawned = spawned
             .map_err(|error: AskError| not_active(error))?
             .map_err(not_active)?;
+        let actor = spawned.take();
         Ok(Active { actor, cell, term })
     }
 
@@ -135,5 +144,5 @@ impl<E: Entity> Host<E> {
 
 pub(super) fn not_active(error: impl Display) -> Rejection {
     let error = error.to_string();
-    Rejection::NotActive { error }
+    Rejection::NotActive { error }.cut()
 }

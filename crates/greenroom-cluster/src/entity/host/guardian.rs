@@ -23,6 +23,24 @@ pub(crate) type Make<E> = Arc<dyn Fn(Activation<<E as Entity>::State>) -> E + Se
 /// A request for the actor of an activation.
 pub(super) struct Spawn<E: Entity>(pub(super) Activation<E::State>);
 
+/// The actor of an activation, which is killed unless somebody takes it: whoever asked for it may
+/// not wait any more.
+pub(super) struct Spawned<E: Entity>(Option<ActorRef<E>>);
+
+impl<E: Entity> Spawned<E> {
+    pub(super) fn take(mut self) -> ActorRef<E> {
+        self.0.take().expect("it is taken once, with `self`")
+    }
+}
+
+impl<E: Entity> Drop for Spawned<E> {
+    fn drop(&mut self) {
+        if let Some(actor) = &self.0 {
+            actor.kill();
+        }
+    }
+}
+
 impl<E: Entity> Guardian<E> {
     pub(super) fn spawn(
         system: &ActorSystem,
@@ -54,7 +72,7 @@ impl<E: Entity> Actor for Guardian<E> {
 }
 
 impl<E: Entity> Handler<Spawn<E>> for Guardian<E> {
-    type Reply = Result<ActorRef<E>, SpawnError>;
+    type Reply = Result<Spawned<E>, SpawnError>;
 
     fn handle(&mut self, Spawn(activation): Spawn<E>, context: &mut Context<Self>) -> Self::Reply {
         let activation = Mutex::new(Some(Box::new(activation)));
@@ -63,9 +81,10 @@ impl<E: Entity> Handler<Spawn<E>> for Guardian<E> {
             let activation = activation.lock().take();
             make(*activation.expect("an entity is not restarted, by its supervision"))
         });
-        match &self.dispatcher {
+        let spawned = match &self.dispatcher {
             Some(dispatcher) => entity.dispatcher(dispatcher.clone()).spawn(),
             None => entity.spawn(),
-        }
+        };
+        spawned.map(|actor| Spawned(Some(actor)))
     }
 }

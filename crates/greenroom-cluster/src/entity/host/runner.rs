@@ -161,9 +161,17 @@ impl<E: Entity> Host<E> {
             active.cell.end();
             return outcome;
         }
-        match active.cell.finish(outcome.is_ok()).await {
-            Ok(()) => outcome,
-            Err(error) => Err(not_saved(&error)),
+        let within = self.settings.handling_timeout;
+        match timeout(within, active.cell.finish(outcome.is_ok())).await {
+            Ok(Ok(())) => outcome,
+            Ok(Err(error)) => Err(not_saved(&error)),
+            Err(_) => {
+                active.cell.end();
+                let within = humantime::format_duration(within);
+                Err(not_active(format!(
+                    "its state was not saved within {within}"
+                )))
+            }
         }
     }
 

@@ -112,8 +112,8 @@ impl HostSettings {
         }
     }
 
-    /// Sets the time within which an entity handles one message, or ends. Its asker may wait for
-    /// less. At least 1 ms. Default:
+    /// Sets the time within which an entity handles one message, or ends, and that for the save of
+    /// what a durable one changed. Its asker may wait for less. At least 1 ms. Default:
     /// [`HANDLING_TIMEOUT_DEFAULT`](Self::HANDLING_TIMEOUT_DEFAULT).
     #[must_use]
     pub fn handling_timeout(self, handling_timeout: Duration) -> Self {

@@ -189,3 +189,14 @@ async fn what_cannot_be_handled_is_rejected_with_the_reason() {
         "it was no fault of the entity"
     );
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_text_that_cannot_be_read_is_not_repeated_as_a_whole() {
+    let mut request = super::account::request("1", &Add(1), None);
+    let text = crate::codec::encode(&"x".repeat(100_000));
+    request.payload = text.expect("it can be encoded");
+    let response = crate::wire::Inbound::handle(node().host, request).await;
+    let rejection = response.outcome.expect_err("it is no number");
+    assert!(matches!(rejection, Rejection::NotDecoded { .. }));
+    assert!(rejection.to_string().len() < 2_000, "{rejection}");
+}

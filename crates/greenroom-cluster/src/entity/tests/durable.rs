@@ -5,6 +5,7 @@ use std::time::Duration;
 use tokio::time::advance;
 
 use super::account::{Account, Add, Fail, Node, Peek, Read, Wait, gate};
+use super::limits::Slow;
 use crate::entity::content;
 use crate::entity::lease::LocalNodes;
 use crate::entity::{HostSettings, Key, MemoryStorage, Storage};
@@ -95,6 +96,20 @@ async fn a_handler_that_is_too_slow_has_failed() {
     assert_eq!(slow, Err(Rejection::Failed { error }));
     let late = node.ask("slow", Wait(1)).await;
     assert_eq!(late, Err(Rejection::Late));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_save_without_an_end_is_given_up() {
+    let storage = Slow::to_save(Duration::MAX);
+    let node = Node::new(
+        LocalNodes::new().register("a"),
+        storage,
+        HostSettings::default(),
+    );
+    let hung = node.deliver("1", "x", Add(1)).await;
+    let error = "its state was not saved within 1m".to_owned();
+    assert_eq!(hung, Err(Rejection::NotActive { error }));
+    node.host.drain().await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -23,20 +23,31 @@ fn node(settings: HostSettings) -> Node {
 /// A storage that takes its time.
 pub(super) struct Slow {
     storage: MemoryStorage,
-    time: Duration,
+    loading: Duration,
+    saving: Duration,
 }
 
 impl Slow {
     pub(super) fn new(time: Duration) -> Self {
-        let storage = MemoryStorage::new();
-        Self { storage, time }
+        Self {
+            loading: time,
+            ..Self::to_save(time)
+        }
+    }
+
+    pub(super) fn to_save(time: Duration) -> Self {
+        Self {
+            storage: MemoryStorage::new(),
+            loading: Duration::ZERO,
+            saving: time,
+        }
     }
 }
 
 impl Storage for Slow {
     fn load<'a>(&'a self, key: &'a Key, fence: u64) -> StorageFuture<'a, Loaded> {
         Box::pin(async move {
-            sleep(self.time).await;
+            sleep(self.loading).await;
             self.storage.load(key, fence).await
         })
     }
@@ -49,7 +60,7 @@ impl Storage for Slow {
         content: Bytes,
     ) -> StorageFuture<'a, u64> {
         Box::pin(async move {
-            sleep(self.time).await;
+            sleep(self.saving).await;
             self.storage.save(key, fence, version, content).await
         })
     }
@@ -137,6 +148,20 @@ async fn an_activation_that_takes_too_long_is_given_up() {
     let rejection = Rejection::NotActive { error };
     assert_eq!(waiting, (Err(rejection.clone()), Err(rejection)));
     assert_eq!(node.host.status().entities, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_activation_that_is_given_up_gives_its_lease_back() {
+    let (registered, settings) = (LocalNodes::new(), HostSettings::default());
+    let hung = Slow::new(HostSettings::ACTIVATION_TIMEOUT_DEFAULT * 2);
+    let a = Node::new(registered.register("a"), hung, settings.clone());
+    let b = Node::new(registered.register("b"), MemoryStorage::new(), settings);
+    let given_up = a.ask("1", Add(1)).await;
+    assert!(
+        matches!(given_up, Err(Rejection::NotActive { .. })),
+        "{given_up:?}"
+    );
+    assert_eq!(b.ask("1", Add(1)).await, Ok(Ok(vec![1])));
 }
 
 #[tokio::test(start_paused = true)]
