@@ -50,7 +50,9 @@ async fn a_node_that_does_not_hear_of_itself_connects_anew() {
 
 const LEASE: Duration = Duration::from_mins(1);
 
-async fn stores(server: &NatsServer) -> Stores {
+/// Returns a server with empty stores, and a node that has not joined.
+async fn begin() -> (NatsServer, Stores, Membership) {
+    let server = NatsServer::settings().jet_stream().start();
     let client = async_nats::connect(server.url()).await.expect("it runs");
     let limits = Limits {
         lease: LEASE,
@@ -58,14 +60,13 @@ async fn stores(server: &NatsServer) -> Stores {
     };
     let subjects = Subjects::new(&limits.prefix);
     let stores = Box::pin(Stores::open(&client, &subjects, &limits)).await;
-    stores.expect("they are new")
+    let stores = stores.expect("they are new");
+    (server, stores, Membership::new(NodeId::random(), LEASE))
 }
 
 #[tokio::test]
 async fn a_removed_record_is_not_written_again() {
-    let server = NatsServer::settings().jet_stream().start();
-    let stores = stores(&server).await;
-    let me = Membership::new(NodeId::random(), LEASE);
+    let (_server, stores, me) = begin().await;
     let record = Record::default();
     // The second begins while the first is under way.
     let (written, ()) = tokio::join!(me.write(&stores, &record), me.remove(&stores.nodes));
@@ -83,9 +84,7 @@ async fn a_removed_record_is_not_written_again() {
 
 #[tokio::test]
 async fn a_record_does_not_come_back_under_another_lease() {
-    let server = NatsServer::settings().jet_stream().start();
-    let stores = stores(&server).await;
-    let me = Membership::new(NodeId::random(), LEASE);
+    let (_server, stores, me) = begin().await;
     let record = Record::default();
     me.write(&stores, &record)
         .await
