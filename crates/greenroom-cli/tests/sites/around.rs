@@ -92,6 +92,14 @@ fn responses_are_compressed_by_type_and_size() {
     );
     assert!(page.body.len() < 5_000, "{}", page.body.len());
     assert_eq!(decompressed("gzip", &page.body), "word ".repeat(10_000));
+    let head = site.ask(
+        "HEAD",
+        "/page.html",
+        &format!("Host: localhost\r\n{accepted}"),
+    );
+    for name in ["content-encoding", "content-length", "etag", "vary"] {
+        assert_eq!(head.field(name), page.field(name), "{name}");
+    }
     for encoding in ["br", "zstd"] {
         let page = ask(
             &site,

@@ -156,6 +156,11 @@ fn ranges_and_conditions_are_kept() {
     assert_eq!((part.status, part.text()), (206, "234".to_owned()));
     assert_eq!(part.field("content-range"), Some("bytes 2-4/10"));
     assert_eq!(ask(&site, path, "Range: bytes=-3\r\n").text(), "789");
+    let head = site.ask("HEAD", path, &format!("Host: localhost\r\n{range}"));
+    assert_eq!(
+        (head.status, head.field("content-length")),
+        (200, Some("10"))
+    );
     let beyond = ask(&site, path, "Range: bytes=10-\r\n");
     assert_eq!(
         (beyond.status, beyond.field("content-range")),

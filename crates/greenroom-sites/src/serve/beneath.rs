@@ -44,11 +44,14 @@ impl Beneath {
         }
         let root = Arc::clone(&self.root);
         Either::Right(Box::pin(async move {
-            let opened = move || finish(open(&root, &path, flags, ResolveFlags::empty())?);
+            let opened = move || finish(open_in_the_end(&root, &path, flags)?);
             tokio::task::spawn_blocking(opened).await?
         }))
     }
 }
+
+/// The most tries to open a file while others rename directories.
+const TRIES_MAX: usize = 32;
 
 type Waiting<T> = Pin<Box<dyn Future<Output = io::Result<T>> + Send>>;
 type Opening<T> = Either<Ready<io::Result<T>>, Waiting<T>>;
@@ -64,6 +67,21 @@ fn open(root: &Path, path: &Path, flags: OFlags, cached: ResolveFlags) -> io::Re
         Err(Errno::XDEV | Errno::LOOP | Errno::NAMETOOLONG) => Err(not_found()),
         Err(errno) => Err(errno.into()),
     }
+}
+
+/// Opens a file, again where the kernel cannot tell whether a `..` leads out because something is
+/// renamed or mounted meanwhile, as openat2(2) says.
+fn open_in_the_end(root: &Path, path: &Path, flags: OFlags) -> io::Result<fs::File> {
+    let mut opened = open(root, path, flags, ResolveFlags::empty());
+    for _ in 1..TRIES_MAX {
+        match &opened {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                opened = open(root, path, flags, ResolveFlags::empty());
+            }
+            _ => break,
+        }
+    }
+    opened
 }
 
 /// Returns true if the kernel would have to wait, or knows no `RESOLVE_CACHED` (before Linux 5.12).

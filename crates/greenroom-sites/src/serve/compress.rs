@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use http::{HeaderMap, HeaderValue, Response, header};
+use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 use http_body::Body;
 use tower_http::CompressionLevel;
 use tower_http::compression::{CompressionLayer, Predicate};
@@ -35,11 +35,13 @@ pub(super) struct Worthwhile {
 impl Predicate for Worthwhile {
     fn should_compress<B: Body>(&self, response: &Response<B>) -> bool {
         let headers = response.headers();
-        let length = response.body().size_hint().exact();
-        let length = length.or_else(|| {
-            let length = headers.get(header::CONTENT_LENGTH)?.to_str().ok()?;
-            length.parse().ok()
-        });
+        let told = headers.get(header::CONTENT_LENGTH);
+        let told = told.and_then(|length| length.to_str().ok()?.parse().ok());
+        let length = match response.body().size_hint().exact() {
+            // The body of a response to HEAD is gone, but its fields are to be those of a GET.
+            Some(0) if response.status() == StatusCode::OK => told.unwrap_or(0).into(),
+            length => length.or(told),
+        };
         length.is_none_or(|length| length >= self.size_min)
             && !forbids_changes(headers)
             && self.is_type(headers.get(header::CONTENT_TYPE))

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, Uri, header};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, header};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
 use tower_http::services::ServeDir;
 use tower_http::services::fs::DefaultServeDirFallback;
@@ -128,11 +128,12 @@ impl Files {
         Ok(response)
     }
 
-    /// Responds with a range only if its condition holds (RFC 9110, section 13.1.5), and if there
-    /// is one.
+    /// Responds with a range only to GET (RFC 9110, section 14.2), only if its condition holds
+    /// (section 13.1.5), and if there is one.
     async fn with_range(&mut self, mut request: Request<Body>) -> Response<Body> {
         let condition = request.headers_mut().remove(header::IF_RANGE);
-        let Some(range) = take_range(request.headers_mut()) else {
+        let range = take_range(request.headers_mut());
+        let Some(range) = range.filter(|_| request.method() == Method::GET) else {
             return self.of_directory(request).await;
         };
         let whole = like(&request);

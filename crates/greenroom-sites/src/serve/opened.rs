@@ -41,13 +41,16 @@ impl Opened {
         }
     }
 
+    /// Bytes that are left to the end that the metadata told: a file that grew is read no further,
+    /// as its response has said how long it is.
+    fn left(&self) -> usize {
+        let left = self.metadata.len().saturating_sub(self.position);
+        usize::try_from(left).unwrap_or(usize::MAX)
+    }
+
     /// Reads what is in memory; `None` if nothing of it is.
     fn read_cached(&mut self, buffer: &mut ReadBuf<'_>) -> io::Result<Option<()>> {
-        // A file that grew is read to the end that its metadata told, and one byte more tells a
-        // reader without a limit that it ends.
-        let left = self.metadata.len().saturating_sub(self.position) + 1;
-        let left = usize::try_from(left).unwrap_or(usize::MAX);
-        let length = left.min(buffer.remaining());
+        let length = self.left().min(buffer.remaining());
         let room = &mut [IoSliceMut::new(buffer.initialize_unfilled_to(length))];
         match preadv2(&self.file, room, self.position, ReadWriteFlags::NOWAIT) {
             Ok(length) => {
@@ -63,8 +66,9 @@ impl Opened {
 
     fn start_reading(&self) -> JoinHandle<io::Result<Vec<u8>>> {
         let (file, position) = (Arc::clone(&self.file), self.position);
+        let length = self.left().min(DISK_READ_BYTES);
         spawn_blocking(move || {
-            let mut bytes = vec![0; DISK_READ_BYTES];
+            let mut bytes = vec![0; length];
             let length = file.read_at(&mut bytes, position)?;
             bytes.truncate(length);
             Ok(bytes)
@@ -98,7 +102,7 @@ impl AsyncRead for Opened {
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        if buffer.remaining() == 0 {
+        if buffer.remaining() == 0 || self.left() == 0 {
             return Poll::Ready(Ok(()));
         }
         if self.reading.is_none() && self.read.is_empty() {
@@ -165,6 +169,19 @@ mod tests {
         }
         assert_eq!(file.seek(SeekFrom::End(-9)).await?, 499_991);
         assert!(file.seek(SeekFrom::End(-500_001)).await.is_err());
+        Ok(())
+    }
+
+    #[tokio::test]
+    async fn a_file_that_grows_is_read_to_the_end_that_was_told() -> io::Result<()> {
+        let (directory, mut file) = opened()?;
+        let path = directory.path().join("file");
+        let mut grown = bytes();
+        grown.extend([b'x'; 1_000]);
+        fs::write(path, grown)?;
+        let mut read = Vec::new();
+        file.read_to_end(&mut read).await?;
+        assert!(read == bytes());
         Ok(())
     }
 
