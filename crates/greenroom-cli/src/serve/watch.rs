@@ -23,7 +23,7 @@ const LINKS_MAX: usize = 40;
 /// those of the links on the way there, since `ConfigMap`s of Kubernetes exchange a link.
 pub(super) struct Watch {
     watcher: RecommendedWatcher,
-    /// The files and links.
+    /// The files and links, and their directories, which may be moved away.
     places: Arc<Mutex<BTreeSet<PathBuf>>>,
     directories: BTreeSet<PathBuf>,
     changed: Arc<Notify>,
@@ -70,7 +70,7 @@ impl Watch {
             .collect();
         let places: BTreeSet<PathBuf> = all.into_iter().flatten().collect();
         let wanted: BTreeSet<PathBuf> = places.iter().filter_map(parent).collect();
-        *self.places.lock() = places;
+        *self.places.lock() = &places | &wanted;
         for directory in &self.directories - &wanted {
             // It may be gone, and is not watched any more then.
             let _gone = self.watcher.unwatch(&directory);

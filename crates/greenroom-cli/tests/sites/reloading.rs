@@ -230,6 +230,27 @@ fn watch_sees_the_files_of_a_directory_with_two_names() {
     }
 }
 
+#[test]
+fn watch_sees_that_a_directory_stands_in_the_place_of_another() {
+    let directory = Directory::new("");
+    directory.write("elsewhere/passwords", member("first"));
+    directory.write("next/passwords", member("second"));
+    directory.write("greenroom.toml", of_members("elsewhere/passwords"));
+    let site = Site::serve(directory, &["--watch"]);
+    let path = |name: &str| site.directory.path(name);
+    fs::rename(path("elsewhere"), path("last")).expect("it can be moved");
+    fs::rename(path("next"), path("elsewhere")).expect("it can be moved");
+    while status(&site, "second") != 200 {
+        thread::yield_now();
+    }
+    // The new one is watched.
+    site.directory.write("elsewhere/new", member("third"));
+    fs::rename(path("elsewhere/new"), path("elsewhere/passwords")).expect("it can be moved");
+    while status(&site, "third") != 200 {
+        thread::yield_now();
+    }
+}
+
 /// A reload reads the files, and whoever looks into one opens it.
 #[test]
 fn watch_takes_reading_for_no_change() {
