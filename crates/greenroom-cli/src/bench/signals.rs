@@ -10,12 +10,13 @@ use signal_hook::flag::{register, register_conditional_shutdown};
 use crate::exit;
 
 /// Stops gently on signals, for a program with servers of its own: a second signal must not end it
-/// before it has ended them.
+/// before it has ended them. SIGINT and SIGTERM count even if whoever started the program has them
+/// ignored, as for any run: a script's job in the background would not hear `kill -INT`.
 pub(super) fn stop_gently_on_signals(stop: &Stop) -> io::Result<()> {
-    [SIGINT, SIGTERM, SIGHUP, SIGQUIT]
-        .into_iter()
-        .filter(|signal| !is_ignored(*signal))
-        .try_for_each(|signal| register(signal, stop.flag()).map(drop))
+    let others = [SIGHUP, SIGQUIT].into_iter();
+    let others = others.filter(|signal| !is_ignored(*signal));
+    let mut all = [SIGINT, SIGTERM].into_iter().chain(others);
+    all.try_for_each(|signal| register(signal, stop.flag()).map(drop))
 }
 
 /// Returns `true` if whoever started the program has it ignored, as `nohup` does with SIGHUP.
