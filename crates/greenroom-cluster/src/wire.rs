@@ -78,7 +78,7 @@ pub(crate) enum Rejection {
 const ERROR_BYTES_MAX: usize = 1_024;
 
 /// Cuts the text of an error.
-pub(crate) fn cut(mut error: String) -> String {
+fn cut(mut error: String) -> String {
     if error.len() > ERROR_BYTES_MAX {
         error.truncate(error.floor_char_boundary(ERROR_BYTES_MAX));
         error.push('…');

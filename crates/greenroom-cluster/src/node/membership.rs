@@ -63,16 +63,16 @@ impl Membership {
         self.until.subscribe()
     }
 
-    /// Makes the record be written soon, because it changed.
-    pub(crate) fn change(&self) {
-        self.version.fetch_add(1, Ordering::SeqCst);
+    /// Makes the record be written soon, because it changed; returns its new version.
+    pub(crate) fn change(&self) -> u64 {
+        let version = self.version.fetch_add(1, Ordering::SeqCst) + 1;
         self.changed.notify_one();
+        version
     }
 
     /// Waits until the record is written as it is now, or this node has left.
     pub(crate) async fn announced(&self) {
-        let version = self.version.fetch_add(1, Ordering::SeqCst) + 1;
-        self.changed.notify_one();
+        let version = self.change();
         let mut announced = self.announced.subscribe();
         // The sender is in `self`, so the wait cannot fail.
         let _ = announced.wait_for(|known| *known >= version).await;

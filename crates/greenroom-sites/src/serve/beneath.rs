@@ -72,16 +72,13 @@ fn open(root: &Path, path: &Path, flags: OFlags, cached: ResolveFlags) -> io::Re
 /// Opens a file, again where the kernel cannot tell whether a `..` leads out because something is
 /// renamed or mounted meanwhile, as openat2(2) says.
 fn open_in_the_end(root: &Path, path: &Path, flags: OFlags) -> io::Result<fs::File> {
-    let mut opened = open(root, path, flags, ResolveFlags::empty());
     for _ in 1..TRIES_MAX {
-        match &opened {
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                opened = open(root, path, flags, ResolveFlags::empty());
-            }
-            _ => break,
+        match open(root, path, flags, ResolveFlags::empty()) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            opened => return opened,
         }
     }
-    opened
+    open(root, path, flags, ResolveFlags::empty())
 }
 
 /// Returns true if the kernel would have to wait, or knows no `RESOLVE_CACHED` (before Linux 5.12).
