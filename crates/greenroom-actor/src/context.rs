@@ -238,7 +238,8 @@ impl<A: Actor> Context<A> {
     }
 
     /// Sends this actor a message again and again, the first time after one interval of at least a
-    /// millisecond. They never pile up: while one waits in the mailbox, no other is sent.
+    /// millisecond. They never pile up: while one waits in the mailbox, no other is sent. One that
+    /// panics as it is cloned is left out, with an error in the log.
     pub fn every<M, K>(&mut self, interval: Duration, message: M) -> Timer
     where
         A: Receive<M, K>,

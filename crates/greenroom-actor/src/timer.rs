@@ -12,6 +12,7 @@ use tokio::time::Instant;
 
 use crate::context::Context;
 use crate::dispatcher::{AlarmKey, Core};
+use crate::panics::contain;
 use crate::raw::{Deliver, Job};
 use crate::reason::Reason;
 use crate::receive::Receive;
@@ -236,14 +237,25 @@ where
         if self.of.0.is_waiting.swap(true, Ordering::AcqRel) {
             self.of.0.skipped.fetch_add(1, Ordering::Relaxed);
         } else {
-            let message = self.message.clone();
-            actor.0.post_or_dead_letter(Tick::<M, K> {
-                message,
-                of: self.of.clone(),
-                kind: PhantomData,
-            });
+            self.send_to(&actor);
         }
         self.set_after(now);
+    }
+
+    /// Sends the message. One that panics as it is cloned is left out: the next may do better.
+    fn send_to(&self, actor: &ActorRef<A>) {
+        let mut cloned = None;
+        contain("a timer's message, when it was cloned", || {
+            cloned = Some(self.message.clone());
+        });
+        let Some(message) = cloned else {
+            return self.of.0.is_waiting.store(false, Ordering::Release);
+        };
+        actor.0.post_or_dead_letter(Tick::<M, K> {
+            message,
+            of: self.of.clone(),
+            kind: PhantomData,
+        });
     }
 }
 

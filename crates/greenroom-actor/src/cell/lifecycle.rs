@@ -8,7 +8,7 @@ use std::task;
 use super::activation::{Activation, Left, Step, cause};
 use super::control::ChildKey;
 use super::family::Family;
-use super::phase::Phase;
+use super::phase::{Failed, Phase};
 use super::{AnyCell, Control, Ending, Signal, Terminated, Verdict};
 use crate::actor::Actor;
 use crate::context::Context;
@@ -188,7 +188,7 @@ impl<A: Actor> Activation<'_, A> {
             Signal::ChildFailed { child, failure } => self.decide(child, failure),
             Signal::RestOver { child, failure } => self.end_rest(child, failure),
             Signal::Verdict(verdict) => self.apply_verdict(verdict),
-            Signal::Fail(failure) => self.fail_by(failure.cause.clone(), failure.during),
+            Signal::Fail(failure) => self.hear_failure(failure),
         }
     }
 
@@ -204,7 +204,7 @@ impl<A: Actor> Activation<'_, A> {
     fn stop(&mut self) {
         let phase = self.phase();
         let begun = match &phase {
-            Phase::Failed(failure) => Some(Ending::Failed(Arc::clone(failure))),
+            Phase::Failed(failed) => Some(Ending::Failed(Arc::clone(&failed.failure))),
             Phase::Ending(_) | Phase::Stopping | Phase::Ended => return self.enter(phase),
             // It handles what is in the mailbox first, once it has started.
             _ => None,
@@ -361,7 +361,10 @@ impl<A: Actor> Activation<'_, A> {
         self.cell.shared.settings.note_failure();
         match &self.cell.shared.parent {
             Some(parent) => {
-                self.enter(Phase::Failed(Arc::clone(&failure)));
+                self.enter(Phase::Failed(Failed {
+                    failure: Arc::clone(&failure),
+                    lost: None,
+                }));
                 let slot = self.cell.shared.slot.load(Ordering::Acquire);
                 let child = ChildKey {
                     slot,
@@ -398,10 +401,30 @@ impl<A: Actor> Activation<'_, A> {
         }
     }
 
+    /// Fails by a handler's failure, or the end of a linked actor. Where the actor has failed, the
+    /// latter counts still: a handler's failure concerned the same state.
+    fn hear_failure(&mut self, failure: Box<Failure>) {
+        let is_linked = matches!(failure.cause, Cause::Linked(_));
+        match self.phase() {
+            Phase::Failed(failed) if is_linked => self.enter(Phase::Failed(Failed {
+                lost: Some(failure),
+                ..failed
+            })),
+            Phase::Broken(broken) if is_linked => {
+                self.give_up(broken.cause, broken.message);
+                self.hear_failure(failure);
+            }
+            phase => {
+                self.enter(phase);
+                self.fail_by(failure.cause.clone(), failure.during);
+            }
+        }
+    }
+
     /// Returns `true` if it neither has failed nor ends.
     pub(super) fn may_fail(&self) -> bool {
         let phase = self.phase();
-        let is_alive = matches!(phase, Phase::Running | Phase::Starting);
+        let is_alive = matches!(phase, Phase::New | Phase::Starting | Phase::Running);
         self.enter(phase);
         is_alive
     }
@@ -417,7 +440,7 @@ impl<A: Actor> Activation<'_, A> {
                 self.enter(Phase::Running);
                 self.end_now(Ending::Failed(failure));
             }
-            (Verdict::Resume, Phase::Failed(failure)) => self.resume(failure),
+            (Verdict::Resume, Phase::Failed(failed)) => self.resume(failed),
             (Verdict::Resume, phase) => self.enter(phase),
             // An actor that has not begun needs no restart.
             (Verdict::Restart(_), Phase::New) => self.enter(Phase::New),
@@ -425,7 +448,7 @@ impl<A: Actor> Activation<'_, A> {
         }
     }
 
-    fn resume(&mut self, failure: Arc<Failure>) {
+    fn resume(&mut self, Failed { failure, lost }: Failed) {
         // Without a state there is nothing to resume.
         if !self.body.state.is_ready() {
             return self.restart(failure);
@@ -433,6 +456,9 @@ impl<A: Actor> Activation<'_, A> {
         self.enter(Phase::Running);
         if let Cause::Escalated(of_child) = &failure.cause {
             self.resume_child(of_child.id);
+        }
+        if let Some(lost) = lost {
+            self.hear_failure(lost);
         }
     }
 

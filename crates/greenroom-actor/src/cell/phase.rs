@@ -18,7 +18,7 @@ pub(super) enum Phase {
     /// A message that was handled outside of the actor's own turn failed, and is a dead letter.
     Broken(Broken),
     /// It failed, and waits for its supervisor.
-    Failed(Arc<Failure>),
+    Failed(Failed),
     /// It is restarted when its children have ended.
     Restarting(Arc<Failure>),
     /// It waits for its children to end.
@@ -26,6 +26,13 @@ pub(super) enum Phase {
     /// `stopped` runs.
     Stopping,
     Ended,
+}
+
+/// A failure that the supervisor decides about.
+pub(super) struct Failed {
+    pub(super) failure: Arc<Failure>,
+    /// The end of a linked actor meanwhile. It takes this one down if it is to go on as it is.
+    pub(super) lost: Option<Box<Failure>>,
 }
 
 /// A failure, and the message whose handler failed.

@@ -31,6 +31,8 @@ pub(crate) struct Core {
     sleeping: AtomicUsize,
     next_home: AtomicU16,
     is_closed: AtomicBool,
+    /// The microseconds of its workers that the metrics have.
+    taken_micros: AtomicU64,
 }
 
 /// The shared half of a worker: its queues, its alarms, its statistics.
@@ -81,6 +83,7 @@ impl Core {
             sleeping: AtomicUsize::new(0),
             next_home: AtomicU16::new(0),
             is_closed: AtomicBool::new(false),
+            taken_micros: AtomicU64::new(0),
         }
     }
 
@@ -298,10 +301,27 @@ impl Core {
         all.find_map(|shared| shared.timetable.waits_for(asker))
     }
 
+    /// Returns the number of actors that wait for a worker.
+    pub(crate) fn runnable(&self) -> usize {
+        let waiting = |shared: &WorkerShared| shared.inbox.len() + shared.stealer.len();
+        self.workers().map(waiting).sum()
+    }
+
+    /// Returns the microseconds that workers have run actors since the last call.
+    pub(crate) fn take_busy_micros(&self) -> u64 {
+        let busy = self.busy_micros();
+        let taken = self.taken_micros.swap(busy, Ordering::Relaxed);
+        busy.saturating_sub(taken)
+    }
+
+    fn busy_micros(&self) -> u64 {
+        let of_worker = |shared: &WorkerShared| shared.stats.busy_micros.load(Ordering::Relaxed);
+        self.workers().map(of_worker).sum()
+    }
+
     pub(crate) fn status(&self) -> DispatcherStatus {
         let sum = |count: fn(&WorkerShared) -> u64| self.workers().map(count).sum::<u64>();
-        let runnable = |shared: &WorkerShared| shared.inbox.len() + shared.stealer.len();
-        let busy = sum(|shared| shared.stats.busy_micros.load(Ordering::Relaxed));
+        let busy = self.busy_micros();
         DispatcherStatus {
             name: self.name.to_string(),
             kind: self.kind,
@@ -310,7 +330,7 @@ impl Core {
                 .sleeping
                 .load(Ordering::Relaxed)
                 .min(self.workers.len()),
-            runnable: self.workers().map(runnable).sum(),
+            runnable: self.runnable(),
             turns: sum(|shared| shared.stats.turns.load(Ordering::Relaxed)),
             busy_seconds: Duration::from_micros(busy).as_secs_f64(),
             stalls: sum(|shared| shared.stats.stalls.load(Ordering::Relaxed)),

@@ -2,6 +2,7 @@
 
 mod builder;
 mod counts;
+mod gauges;
 mod guardian;
 mod presence;
 mod registry;
@@ -12,7 +13,8 @@ mod status;
 mod template;
 
 pub use builder::{ActorSystemBuilder, BuildError};
-pub(crate) use registry::{end_actors_of, find_anywhere, systems};
+pub(crate) use gauges::Gauges;
+pub(crate) use registry::{end_actors_of, find_anywhere};
 pub(crate) use settings::Settings;
 pub use shutdown::ShutdownReport;
 pub use spawn::{Spawn, SpawnError};

@@ -1,10 +1,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use greenroom_stage::StatusScope;
 use serde::Serialize;
 
+use super::counts::Counts;
 use super::{ActorSystem, SystemShared, registry};
 use crate::cell::AnyCell;
 use crate::dispatcher::DispatcherStatus;
@@ -112,7 +112,8 @@ impl SystemShared {
     fn status(&self) -> ActorSystemStatus {
         let (looked_at, mut mailboxes) = self.look_at_mailboxes();
         let types = self.types.counts().into_iter().map(|(name, counts)| {
-            let Mailboxes { waiting, fullest } = mailboxes.remove(name).unwrap_or_default();
+            let of_type = mailboxes.remove(&Arc::as_ptr(&counts));
+            let Mailboxes { waiting, fullest } = of_type.unwrap_or_default();
             TypeStatus {
                 name,
                 alive: counts.alive(),
@@ -133,7 +134,9 @@ impl SystemShared {
         }
     }
 
-    fn look_at_mailboxes(&self) -> (usize, HashMap<&'static str, Mailboxes>) {
+    /// Returns the number of mailboxes, and those of each type by its counters: types may have the
+    /// same name.
+    fn look_at_mailboxes(&self) -> (usize, HashMap<*const Counts, Mailboxes>) {
         let mut mailboxes: HashMap<_, Mailboxes> = HashMap::new();
         let mut looked_at = 0;
         let mut unseen = self.root().map_or_else(Vec::new, |root| root.children());
@@ -143,7 +146,8 @@ impl SystemShared {
                 unseen.extend(actor.children());
             }
             unseen.truncate(STATUS_ACTORS_MAX - looked_at.min(STATUS_ACTORS_MAX));
-            let of_type = mailboxes.entry(actor.settings().type_name()).or_default();
+            let of_type = Arc::as_ptr(&actor.settings().counts);
+            let of_type = mailboxes.entry(of_type).or_default();
             let waiting = actor.waiting();
             of_type.waiting += u64::from(waiting);
             if waiting > of_type.fullest.as_ref().map_or(0, |(most, _)| *most) {
@@ -163,23 +167,6 @@ impl SystemShared {
             dropped_oldest: count(Reason::DroppedOldest),
             mailbox_full: count(Reason::MailboxFull),
             ended: count(Reason::Ended),
-        }
-    }
-
-    /// Records the gauges. They change with every actor, so it is done once in a while instead.
-    pub(crate) fn publish_gauges(&self) {
-        for (name, counts) in self.types.counts() {
-            let labels = [("system", self.name.clone()), ("type", name.to_owned())];
-            #[expect(clippy::cast_precision_loss, reason = "a gauge is a float")]
-            metrics::gauge!("greenroom_actor_alive", &labels).set(counts.alive() as f64);
-        }
-        for status in self.cores().iter().map(|core| core.status()) {
-            let labels = [("system", self.name.clone()), ("dispatcher", status.name)];
-            #[expect(clippy::cast_precision_loss, reason = "a gauge is a float")]
-            metrics::gauge!("greenroom_actor_runnable", &labels).set(status.runnable as f64);
-            let busy = Duration::from_secs_f64(status.busy_seconds).as_micros();
-            metrics::counter!("greenroom_actor_busy_microseconds_total", &labels)
-                .absolute(u64::try_from(busy).unwrap_or(u64::MAX));
         }
     }
 }

@@ -1,7 +1,9 @@
 //! Actors that end with others, and what is known of an end while it happens.
 
 use greenroom_actor::testing::{TestKit, TestSystem};
-use greenroom_actor::{ActorRef, ActorSystem, Limits, Mailbox, Overflow};
+use greenroom_actor::{
+    ActorRef, ActorSystem, Cause, Directive, Failure, Limits, Mailbox, Overflow,
+};
 
 use crate::dispatchers::threads;
 use crate::puppet::{Journal, Note, Puppet, act};
@@ -172,5 +174,43 @@ fn what_was_told_before_a_stop_is_handled() {
             }
         }
         assert_eq!(system.dead_letters().total(), 0);
+    });
+}
+
+/// Links and is killed in one turn, so that the other has had none.
+#[test]
+fn an_actor_that_has_not_begun_fails_with_the_one_that_links_it() {
+    supervised_by(restarts()).run(|system| async move {
+        let journal = Journal::default();
+        let [a, b] = ["a", "b"].map(|name| Puppet::make(name, &journal));
+        let a = system.spawn(a);
+        system.settle().await;
+        let deed = act(move |_, context| {
+            let b = context.system().spawn(b);
+            context.link(&b);
+            context.myself().kill();
+        });
+        a.tell(deed).expect("the mailbox has room");
+        system.settle().await;
+        assert_eq!(journal.take(), ["a started", "b restarted"]);
+    });
+}
+
+#[test]
+fn an_actor_is_not_resumed_after_one_that_it_was_linked_to() {
+    let decide = restarts().decide(|failure: &Failure| match failure.cause {
+        Cause::Linked(_) => Directive::Restart,
+        _ => Directive::Resume,
+    });
+    supervised_by(decide).run_seeded(0..20, |system| async move {
+        let journal = Journal::default();
+        let [a, b] = linked(&system, &journal).await;
+        let deed = act(move |_, _| {
+            b.kill();
+            panic!("a, which then waits for its supervisor");
+        });
+        a.tell(deed).expect("the mailbox has room");
+        system.settle().await;
+        assert_eq!(journal.take(), ["a restarted"]);
     });
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use greenroom_actor::testing::{self, TestSystem};
-use greenroom_actor::{ActorRef, ActorSystem, Reason};
+use greenroom_actor::{Actor, ActorRef, ActorSystem, Context, Handler, Reason};
 use tokio::time::Instant;
 
 use crate::puppet::{Hang, Hold, Journal, Note, Puppet, act};
@@ -121,5 +121,39 @@ fn a_shutdown_reports_a_handler_that_does_not_return() {
         assert_eq!(report.stuck_paths, ["/stuck"]);
         drop(release);
         puppet.terminated().await;
+    });
+}
+
+struct Twin<const NUMBER: usize>;
+
+impl<const NUMBER: usize> Actor for Twin<NUMBER> {
+    fn type_name() -> &'static str {
+        "twin"
+    }
+}
+
+impl<const NUMBER: usize> Handler<Note> for Twin<NUMBER> {
+    type Reply = ();
+
+    fn handle(&mut self, _: Note, _: &mut Context<Self>) {}
+}
+
+#[test]
+fn the_status_has_the_mailboxes_of_each_type_also_of_two_of_one_name() {
+    testing::run(|system| async move {
+        let [one, other] = [system.spawn(|| Twin::<1>), system.spawn(|| Twin::<1>)];
+        let third = system.spawn(|| Twin::<2>);
+        // None of them has a turn before this test waits.
+        for actor in [&one, &one, &other] {
+            actor.tell(Note(1)).expect("the mailbox has room");
+        }
+        third.tell(Note(1)).expect("the mailbox has room");
+        let types = system.status().types;
+        let mut twins: Vec<_> = types.iter().filter(|each| each.name == "twin").collect();
+        twins.sort_by_key(|each| each.waiting);
+        let seen = twins
+            .iter()
+            .map(|each| (each.alive, each.waiting, each.waiting_max));
+        assert_eq!(seen.collect::<Vec<_>>(), [(1, 1, 1), (2, 3, 2)]);
     });
 }

@@ -1,10 +1,11 @@
 //! Messages that an actor sends itself later.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use greenroom_actor::testing::{self, TestSystem};
-use greenroom_actor::{ActorRef, Reason, Timer};
+use greenroom_actor::{ActorRef, Context, Handler, Reason, Timer};
 use tokio::time::Instant;
 
 use crate::puppet::{Boom, Hold, Journal, Note, Puppet, act};
@@ -183,5 +184,39 @@ fn a_timer_does_not_keep_its_actor_alive_in_memory() {
         drop(puppet);
         system.settle().await;
         assert!(weak.upgrade().is_none());
+    });
+}
+
+/// A message that panics when it is cloned for the first time.
+struct Fragile(Arc<AtomicBool>);
+
+impl Clone for Fragile {
+    fn clone(&self) -> Self {
+        assert!(self.0.swap(true, Ordering::Relaxed), "it cannot be cloned");
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl Handler<Fragile> for Puppet {
+    type Reply = ();
+
+    fn handle(&mut self, _: Fragile, _: &mut Context<Self>) {
+        self.note("fragile");
+    }
+}
+
+#[test]
+fn a_timer_goes_on_after_a_message_that_panicked_as_it_was_cloned() {
+    testing::run(|system| async move {
+        let journal = Journal::default();
+        let puppet = puppet(&system, &journal).await;
+        let deed = act(|_, context| {
+            context.every(SECOND, Fragile(Arc::default()));
+        });
+        puppet.ask(deed).await.expect("it is handled");
+        system.advance(SECOND).await;
+        assert!(journal.take().is_empty());
+        system.advance(SECOND).await;
+        assert_eq!(journal.take(), ["a fragile"]);
     });
 }
