@@ -264,6 +264,33 @@ async fn a_sink_that_closes_or_panics_is_left_alone() {
     assert_eq!(bus.status().subscriptions, 1);
 }
 
+struct PanicsWhenDropped;
+
+impl Drop for PanicsWhenDropped {
+    fn drop(&mut self) {
+        panic!("of a test");
+    }
+}
+
+#[tokio::test]
+async fn a_sink_that_panics_when_it_is_dropped_harms_nobody() {
+    let bus = Bus::in_process();
+    let content = PanicsWhenDropped;
+    bus.subscribe_sink("/a", move |_| {
+        let _ = &content;
+        Err(SinkError::Closed)
+    })
+    .expect("a topic")
+    .detach();
+    let mut other = bus.subscribe("/a").expect("a topic");
+    for number in 0..2 {
+        bus.publish("/a", number.to_string())
+            .await
+            .expect("published");
+        assert_eq!(text(&mut other).await, number.to_string());
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_stays_subscribed_misses_nothing_while_others_come_and_go() {
     const MESSAGES: usize = 500;

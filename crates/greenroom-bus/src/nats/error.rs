@@ -13,6 +13,8 @@ pub(super) enum LinkError {
     NoStream,
     #[error("the server lost a message of the stream on its way here")]
     OutOfStep,
+    #[error("what takes its messages panicked")]
+    Panicked,
     #[error("there is no runtime for the connection: {0}")]
     Runtime(io::Error),
     #[error("the server said: {0}")]

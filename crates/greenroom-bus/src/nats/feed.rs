@@ -11,7 +11,7 @@ use crate::core::Core;
 use crate::{Message, Pattern};
 
 use super::Nats;
-use super::signals::Signals;
+use super::signals::{EndsWithPanic, Signals};
 
 /// A subscription of one subject, which delivers to those of the pattern that the subject is.
 pub(super) struct Feed {
@@ -31,6 +31,7 @@ impl Feed {
     }
 
     async fn run(mut self) {
+        let _guard = EndsWithPanic(Arc::clone(&self.signals));
         while let Some(message) = self.subscriber.next().await {
             // Newer messages than those that were lost must not come before the gap.
             if self.signals.is_over() {

@@ -143,7 +143,13 @@ impl Link {
                     while self.publish().await? {}
                     return Ok(Ended);
                 }
-                () = remote.channels.changed.notified() => self.subscribe().await?,
+                () = remote.channels.changed.notified() => {
+                    if self.subscribe_some().await? {
+                        remote.channels.changed.notify_one();
+                    }
+                    // Subscriptions that come and go all the time must not keep it waiting.
+                    self.publish().await?;
+                }
                 () = remote.outbox.filled.notified() => {
                     self.publish().await?;
                 }
@@ -191,20 +197,23 @@ impl Link {
 
     /// Sends the requests that are due.
     async fn subscribe(&mut self) -> Result<(), LinkError> {
+        while self.subscribe_some().await? {}
+        Ok(())
+    }
+
+    /// Sends the requests that are due, up to one batch. Returns `true` if more may be.
+    async fn subscribe_some(&mut self) -> Result<bool, LinkError> {
         if self.replay.as_ref().is_some_and(|replay| !replay.is_live()) {
-            return Ok(());
+            return Ok(false);
         }
-        loop {
-            let changes = self.nats.remote.channels.next_changes(CHANGES_MAX);
-            if changes.is_empty() {
-                return Ok(());
-            }
-            if self.replay.is_some() {
-                self.confirm_replayed(&changes);
-            } else {
-                self.change(changes).await?;
-            }
+        let changes = self.nats.remote.channels.next_changes(CHANGES_MAX);
+        let is_full = changes.len() == CHANGES_MAX;
+        if self.replay.is_some() {
+            self.confirm_replayed(&changes);
+        } else {
+            self.change(changes).await?;
         }
+        Ok(is_full)
     }
 
     /// Confirms channels at once: the consumer gets every message of the stream, and tells of gaps

@@ -25,7 +25,7 @@ use tracing::debug;
 use crate::core::Core;
 use crate::remote::Entry;
 
-use super::signals::Signals;
+use super::signals::{EndsWithPanic, Signals};
 use super::{LinkError, Nats, ReplaySettings};
 
 /// The shortest interval of a consumer's signs of life that the server allows.
@@ -43,6 +43,18 @@ pub(super) struct Position {
     pub(super) sequence: u64,
     /// The time at which the stream got the message of that number.
     time: DateTime,
+    /// The time up to which everything was received before the stream lost its end, as long as
+    /// what it has up to then is still coming.
+    seen: Option<DateTime>,
+}
+
+impl Position {
+    /// Returns the time up to which everything was received, if the numbers do not tell: of a
+    /// stream that is another, or was so a short while ago.
+    fn seen(self, is_another: bool) -> Option<DateTime> {
+        let latest = is_another.then_some(self.time);
+        self.seen.max(latest)
+    }
 }
 
 /// The consumer of one connection. It gets every message of the stream from the position on, in
@@ -87,9 +99,7 @@ impl Replay {
             nats: Arc::clone(nats),
             signals: Arc::clone(signals),
             is_live: Arc::clone(&is_live),
-            seen: position
-                .filter(|_| is_another)
-                .map(|position| position.time),
+            seen: position.and_then(|position| position.seen(is_another)),
             last,
             has_holes: state.deleted_count.is_some_and(|deleted| deleted > 0),
             consumed: 0,
@@ -295,6 +305,7 @@ struct Reader {
 
 impl Reader {
     async fn run(mut self, mut messages: Messages) {
+        let _guard = EndsWithPanic(Arc::clone(&self.signals));
         while let Some(message) = messages.next().await {
             if self.signals.is_over() {
                 return;
@@ -322,6 +333,7 @@ impl Reader {
         if info.stream_sequence > self.sequence() {
             self.skip_to(info.stream_sequence);
             if self.seen.is_none_or(|seen| info.published > seen) {
+                self.seen = None;
                 self.deliver(message);
             }
             self.note(info.stream_sequence, info.published);
@@ -364,7 +376,13 @@ impl Reader {
     }
 
     fn note(&self, sequence: u64, time: DateTime) {
-        *self.nats.position.lock() = Some(Position { sequence, time });
+        let seen = self.seen;
+        let position = Position {
+            sequence,
+            time,
+            seen,
+        };
+        *self.nats.position.lock() = Some(position);
     }
 
     /// Lets subscriptions join, once.

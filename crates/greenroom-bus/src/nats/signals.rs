@@ -1,6 +1,8 @@
 //! The client's word of what happens to a connection, from its callbacks.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::Duration;
 
 use async_nats::Event;
@@ -72,6 +74,18 @@ impl Signals {
     pub(super) fn take_complaints(&self) -> Vec<Complaint> {
         let texts = std::mem::take(&mut *self.complaints.lock());
         texts.into_iter().map(Complaint::new).collect()
+    }
+}
+
+/// Ends the connection if the task that it is kept by panics: messages would be missing otherwise,
+/// and nobody would know.
+pub(super) struct EndsWithPanic(pub(super) Arc<Signals>);
+
+impl Drop for EndsWithPanic {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.0.end(LinkError::Panicked);
+        }
     }
 }
 

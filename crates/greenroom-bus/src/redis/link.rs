@@ -82,7 +82,13 @@ impl Link {
                     while self.publish(connection).await? {}
                     return Ok(Ended);
                 }
-                () = remote.channels.changed.notified() => self.subscribe(connection).await?,
+                () = remote.channels.changed.notified() => {
+                    if self.subscribe_some(connection).await? {
+                        remote.channels.changed.notify_one();
+                    }
+                    // Subscriptions that come and go all the time must not keep it waiting.
+                    self.publish(connection).await?;
+                }
                 () = remote.outbox.filled.notified() => {
                     self.publish(connection).await?;
                 }
@@ -93,30 +99,32 @@ impl Link {
 
     /// Sends the requests that are due.
     async fn subscribe(&self, connection: &mut Connection) -> Result<(), LinkError> {
-        loop {
-            let changes = self.redis.remote.channels.next_changes(CHANGES_MAX);
-            if changes.is_empty() {
-                return Ok(());
-            }
-            let commands: Vec<_> = changes.iter().map(command).collect();
-            let outcomes = connection.query(&commands).await;
-            for (change, outcome) in changes.iter().zip(outcomes) {
-                match (change, outcome) {
-                    (Change::Subscribe(channel), Outcome::Refused(error)) => {
-                        warn!(channel = %channel.name, %error, "Redis refused a subscription");
-                        let reason = error.to_string().into();
-                        self.redis
-                            .remote
-                            .channels
-                            .refuse(channel, &reason, &self.core);
-                    }
-                    (_, Outcome::Undone(error) | Outcome::Unknown(error)) => {
-                        return Err(error.into());
-                    }
-                    (Change::Unsubscribe(_), Outcome::Refused(_)) | (_, Outcome::Done(_)) => {}
+        while self.subscribe_some(connection).await? {}
+        Ok(())
+    }
+
+    /// Sends the requests that are due, up to one batch. Returns `true` if more may be.
+    async fn subscribe_some(&self, connection: &mut Connection) -> Result<bool, LinkError> {
+        let channels = &self.redis.remote.channels;
+        let changes = channels.next_changes(CHANGES_MAX);
+        if changes.is_empty() {
+            return Ok(false);
+        }
+        let commands: Vec<_> = changes.iter().map(command).collect();
+        let outcomes = connection.query(&commands).await;
+        for (change, outcome) in changes.iter().zip(outcomes) {
+            match (change, outcome) {
+                (Change::Subscribe(channel), Outcome::Refused(error)) => {
+                    warn!(channel = %channel.name, %error, "Redis refused a subscription");
+                    channels.refuse(channel, &error.to_string().into(), &self.core);
                 }
+                (_, Outcome::Undone(error) | Outcome::Unknown(error)) => {
+                    return Err(error.into());
+                }
+                (Change::Unsubscribe(_), Outcome::Refused(_)) | (_, Outcome::Done(_)) => {}
             }
         }
+        Ok(changes.len() == CHANGES_MAX)
     }
 
     /// Sends waiting messages, up to one batch. Returns `true` if there were any.

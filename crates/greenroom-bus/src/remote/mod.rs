@@ -7,6 +7,7 @@ mod settings;
 
 use std::fmt::Display;
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -101,8 +102,13 @@ impl<N: Naming> Remote<N> {
         let mut delays = self.settings.delays();
         loop {
             let begin = Instant::now();
-            let Err(error) = connect(runtime) else {
-                return;
+            // A panic ends a connection as a fault of the server does: all is done again on the
+            // next.
+            let outcome = catch_unwind(AssertUnwindSafe(|| connect(runtime)));
+            let error = match outcome {
+                Ok(Ok(Ended)) => return,
+                Ok(Err(error)) => error.to_string(),
+                Err(_) => "what keeps it panicked".to_owned(),
             };
             let longest = self.settings.backoff_max;
             if self.is_connected() && begin.elapsed() > longest {
@@ -124,9 +130,8 @@ impl<N: Naming> Remote<N> {
         }
     }
 
-    fn note(&self, core: &Core, error: &impl Display, delay: Duration) {
-        let text = error.to_string();
-        let before = self.last_error.lock().replace(text.clone());
+    fn note(&self, core: &Core, error: &str, delay: Duration) {
+        let before = self.last_error.lock().replace(error.to_owned());
         let (server, millis) = (self.server, delay.as_millis());
         if self.is_connected() {
             warn!(%error, retry_millis = millis, "the connection to {server} is lost");
@@ -135,7 +140,7 @@ impl<N: Naming> Remote<N> {
             return;
         }
         // Each reason once, such as a wrong password: not at every try.
-        if before.as_ref() == Some(&text) {
+        if before.as_deref() == Some(error) {
             debug!(%error, retry_millis = millis, "{server} cannot be reached");
         } else {
             warn!(%error, retry_millis = millis, "{server} cannot be reached");
@@ -194,7 +199,8 @@ impl<N: Naming> AnyRemote for Remote<N> {
     }
 }
 
-/// Ends the bus also if a panic ends its thread: then nobody waits for it in vain.
+/// Ends the bus also if a panic ends its thread, as one of the log's: then nobody waits for it in
+/// vain.
 struct Ending<'a, N: Naming> {
     remote: &'a Remote<N>,
     core: &'a Core,
@@ -202,6 +208,7 @@ struct Ending<'a, N: Naming> {
 
 impl<N: Naming> Drop for Ending<'_, N> {
     fn drop(&mut self) {
+        self.core.end();
         self.remote.go_away(self.core, ConnectionState::Ended);
     }
 }

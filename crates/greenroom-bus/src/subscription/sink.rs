@@ -1,5 +1,6 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 
 use parking_lot::Mutex;
 
@@ -35,7 +36,8 @@ pub trait Sink: Send + Sync + 'static {
     ///
     /// # Errors
     /// [`SinkError::Full`]: the event is dropped, counted, and reported in an [`Event::Gap`] before
-    /// the next event. [`SinkError::Closed`]: the subscription ends. A panic counts as closed.
+    /// the next event. [`SinkError::Closed`]: the subscription ends. A panic counts as closed; that
+    /// of the sink's destructor is logged.
     fn deliver(&self, event: Event) -> Result<(), SinkError>;
 }
 
@@ -77,7 +79,7 @@ impl Sink for greenroom_actor::Recipient<Event> {
 
 /// A sink and the events that it has missed.
 pub(super) struct Outlet {
-    sink: Box<dyn Sink>,
+    sink: Foreign,
     is_closed: AtomicBool,
     /// `true` while `lost` holds something: spares the lock while the sink keeps up.
     is_behind: AtomicBool,
@@ -87,7 +89,7 @@ pub(super) struct Outlet {
 impl Outlet {
     pub(super) fn new(sink: impl Sink) -> Self {
         Self {
-            sink: Box::new(sink),
+            sink: Foreign(Some(Box::new(sink))),
             is_closed: AtomicBool::new(false),
             is_behind: AtomicBool::new(false),
             lost: Mutex::default(),
@@ -150,10 +152,31 @@ impl Outlet {
     }
 
     fn call(&self, event: Event) -> Result<(), SinkError> {
-        // The sink is foreign code, on the thread of a publisher that must survive its panic.
-        catch_unwind(AssertUnwindSafe(|| self.sink.deliver(event))).unwrap_or_else(|_| {
+        self.sink.deliver(event).unwrap_or_else(|_| {
             tracing::error!("a sink panicked; its subscription ends");
             Err(SinkError::Closed)
         })
+    }
+}
+
+/// A sink, which is foreign code on the thread of a publisher, or of the connection: both survive
+/// its panics, also that of its destructor. It is there until it is dropped.
+struct Foreign(Option<Box<dyn Sink>>);
+
+impl Foreign {
+    fn deliver(&self, event: Event) -> thread::Result<Result<(), SinkError>> {
+        catch_unwind(AssertUnwindSafe(|| match &self.0 {
+            Some(sink) => sink.deliver(event),
+            None => Err(SinkError::Closed),
+        }))
+    }
+}
+
+impl Drop for Foreign {
+    fn drop(&mut self) {
+        let sink = self.0.take();
+        if catch_unwind(AssertUnwindSafe(|| drop(sink))).is_err() {
+            tracing::error!("a sink panicked when it was dropped");
+        }
     }
 }

@@ -1,8 +1,13 @@
 //! Publishing and subscribing while the server is there.
 
-use greenroom_bus::{Accepted, Event, GapCause};
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 
-use crate::kit::{next, publish, subscribe, text, within};
+use greenroom_bus::{Accepted, Event, GapCause};
+use tokio::runtime::Handle;
+
+use crate::kit::{DEADLINE, next, publish, subscribe, text, within};
 use crate::server::{Server, impatient, status};
 
 #[tokio::test]
@@ -126,4 +131,41 @@ fn a_bus_needs_no_runtime_and_sends_what_waits_when_it_is_dropped() {
             assert_eq!(text(&mut all).await, number.to_string());
         }
     });
+}
+
+/// Subscribes and leaves, faster than the server can be told.
+fn come_and_go(bus: &greenroom_bus::Bus, is_over: &AtomicBool) {
+    let mut held = VecDeque::new();
+    let topics = (0..10_000).map(|number| format!("/come/{number}"));
+    for topic in topics.cycle() {
+        if is_over.load(Ordering::Relaxed) {
+            return;
+        }
+        held.push_back(bus.subscribe(&topic).expect("a topic"));
+        if held.len() > 64 {
+            held.pop_front();
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn messages_are_published_while_subscriptions_come_and_go_all_the_time() {
+    let server = Server::start();
+    let bus = impatient(server.settings());
+    within(bus.connected()).await;
+    let is_over = AtomicBool::new(false);
+    let outcome = thread::scope(|scope| {
+        scope.spawn(|| come_and_go(&bus, &is_over));
+        let publishing = async {
+            for number in 0..20 {
+                let publishing = bus.publish("/a", number.to_string());
+                tokio::time::timeout(DEADLINE, publishing).await??;
+            }
+            Ok::<_, Box<dyn std::error::Error>>(())
+        };
+        let outcome = tokio::task::block_in_place(|| Handle::current().block_on(publishing));
+        is_over.store(true, Ordering::Relaxed);
+        outcome.map_err(|error| error.to_string())
+    });
+    assert_eq!(outcome, Ok(()));
 }

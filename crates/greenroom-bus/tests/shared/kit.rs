@@ -7,7 +7,7 @@ use greenroom_bus::{Bus, Event, GapCause, Subscription};
 use crate::server::status;
 
 /// A time far longer than anything here takes: a test that waits so long has failed.
-const DEADLINE: Duration = Duration::from_mins(2);
+pub(crate) const DEADLINE: Duration = Duration::from_mins(2);
 
 pub(crate) async fn within<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(DEADLINE, future)

@@ -268,3 +268,32 @@ async fn the_stream_is_made_with_the_bounds_of_the_settings() {
     assert_eq!(config.subjects, ["greenroom.>"]);
     bus.try_publish("/a", "x").expect("there is room");
 }
+
+/// The first leaves the bus ahead of the stream; the second has again what it lost.
+#[tokio::test]
+async fn what_was_heard_does_not_come_again_when_one_backup_is_put_back_and_then_another() {
+    let mut server = Server::start_storing();
+    let bus = impatient(server.replaying().command_timeout(Duration::from_secs(1)));
+    let mut subscription = subscribe(&bus, "/a").await;
+    let mut backups = Vec::new();
+    for numbers in [0..2, 2..4] {
+        for number in numbers {
+            publish_at_last(&bus, "/a", &number.to_string()).await;
+            assert_eq!(text(&mut subscription).await, number.to_string());
+        }
+        server.stop();
+        backups.push(server.back_up());
+        server.run();
+    }
+    server.stop();
+    server.restore(&backups[0]);
+    server.run();
+    let event = next(&mut subscription).await;
+    assert!(is_reconnection(&event), "{event:?}");
+    until(|| replayed(&bus).sequence == Some(2)).await;
+    server.stop();
+    server.restore(&backups[1]);
+    server.run();
+    publish_at_last(&bus, "/a", "after").await;
+    assert_eq!(text(&mut subscription).await, "after");
+}

@@ -1,5 +1,6 @@
 use std::collections::BTreeSet;
 use std::fmt;
+use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
@@ -16,6 +17,7 @@ use crate::ports::free_port;
 
 use super::NatsSettings;
 use super::log::{DEADLINE, Log};
+use super::settings::STORE;
 
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
@@ -93,6 +95,24 @@ impl NatsServer {
             kill_process(Pid::from_child(&process), Signal::TERM).expect("it runs");
             process.wait().expect("it has ended");
         }
+    }
+
+    /// Copies what it has stored. To be called while it does not run.
+    #[must_use]
+    pub fn back_up(&self) -> TempDir {
+        let backup = TempDir::new().expect("a directory");
+        copy(&self.store(), &backup.path().join(STORE));
+        backup
+    }
+
+    /// Puts back what it had stored, in place of what it has. To be called while it does not run.
+    pub fn restore(&self, backup: &TempDir) {
+        fs::remove_dir_all(self.store()).expect("it is there");
+        copy(&backup.path().join(STORE), &self.store());
+    }
+
+    fn store(&self) -> PathBuf {
+        self.directory.path().join(STORE)
     }
 
     /// Stops it, with its connections open, and waits until all its threads stand still.
@@ -200,6 +220,12 @@ pub fn nats_server() -> PathBuf {
         "/../../target/tools/nats/nats-server"
     );
     std::env::var_os("NATS_SERVER").map_or_else(|| installed.into(), PathBuf::from)
+}
+
+/// Copies a directory to a path that is free.
+fn copy(from: &Path, to: &Path) {
+    let status = Command::new("cp").arg("-a").args([from, to]).status();
+    assert!(status.expect("cp is there").success());
 }
 
 /// Starts the server in a directory with its configuration. It ends with this thread, however that

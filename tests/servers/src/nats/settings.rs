@@ -6,6 +6,9 @@ use crate::Certificates;
 
 use super::NatsServer;
 
+/// The folder of streams, in the server's directory.
+pub(super) const STORE: &str = "store";
+
 /// A configuration of a NATS server, from [`NatsServer::settings`].
 #[derive(Clone, Debug, Default)]
 pub struct NatsSettings {
@@ -87,8 +90,9 @@ impl NatsSettings {
         let mut text = format!("listen: 127.0.0.1:{port}\nhttp: 127.0.0.1:{monitor}\n");
         if self.has_jet_stream {
             // Small bounds: the default is three quarters of the machine's memory and disk.
-            text.push_str(
-                "jetstream { store_dir: store, max_memory_store: 64MB, max_file_store: 1GB }\n",
+            let _ = writeln!(
+                text,
+                "jetstream {{ store_dir: {STORE}, max_memory_store: 64MB, max_file_store: 1GB }}"
             );
         }
         if let Some(Member { name, port, routes }) = &self.member {
