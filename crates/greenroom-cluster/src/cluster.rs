@@ -188,9 +188,6 @@ impl Cluster {
     /// Waits until a member of the group is known here, other than those that are lost.
     pub async fn member_known<A: RemoteActor>(&self, group: &str) {
         let core = self.core();
-        if core.nats().is_none() {
-            return;
-        }
         let mut changes = core.table.changes();
         let is_known = || core.table.pick_member(group, A::NAME, &[]).is_some();
         // The sender is in `core`, so the wait cannot fail.
@@ -216,7 +213,9 @@ impl Cluster {
     pub async fn drain(&self, within: Duration) {
         let core = self.core();
         core.is_draining.store(true, Ordering::Relaxed);
-        let Some(nats) = core.nats() else { return };
+        let Some(nats) = core.nats() else {
+            return core.note_change();
+        };
         let begin = Instant::now();
         let left = || within.saturating_sub(begin.elapsed());
         let _ = timeout(left(), core.announced()).await;

@@ -33,8 +33,10 @@ pub(crate) struct Core {
     pub(crate) table: Arc<Table>,
     pub(crate) directory: Directory,
     pub(crate) membership: Arc<Membership>,
-    pub(crate) meters: Meters,
+    pub(crate) meters: Arc<Meters>,
     pub(crate) is_draining: AtomicBool,
+    /// Held while a process alone notes what it offers: the last to do so has the last word.
+    changing: Mutex<()>,
     /// The durable messages of all nodes, as this one last heard.
     pub(crate) durable: Mutex<Option<DurableStatus>>,
     pub(crate) local_durable: LocalDurable,
@@ -53,7 +55,8 @@ impl Core {
             table: Arc::new(Table::new(limits.asks_per_node_max)),
             directory: Directory::default(),
             membership: Arc::new(membership),
-            meters: Meters::new(),
+            meters: Arc::new(Meters::new()),
+            changing: Mutex::new(()),
             is_draining: AtomicBool::new(false),
             durable: Mutex::default(),
             local_durable: LocalDurable::default(),
@@ -75,6 +78,16 @@ impl Core {
     pub(crate) fn record(&self) -> Record {
         let is_draining = self.is_draining.load(Ordering::Relaxed);
         self.directory.record(&self.limits.node_name, is_draining)
+    }
+
+    /// Has the others know what this node offers now; in a process alone, those who watch.
+    pub(crate) fn note_change(&self) {
+        if self.nats.is_some() {
+            self.membership.change();
+            return;
+        }
+        let _turn = self.changing.lock();
+        self.table.heard(self.me(), &self.record());
     }
 
     /// Waits until the others can know what this node offers now.

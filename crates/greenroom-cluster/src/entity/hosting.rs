@@ -94,7 +94,7 @@ impl Hosting {
         };
         hosting.take_durable(durable_max);
         hosting.core.table.note_own_change();
-        hosting.core.membership.change();
+        hosting.core.note_change();
         Ok(hosting)
     }
 
@@ -141,7 +141,7 @@ impl Hosting {
         self.stop_durable.send_replace(true);
         let draining = Arc::clone(&self.host).drain();
         let draining = tokio::spawn(timeout(within, draining));
-        self.core.membership.change();
+        self.core.note_change();
         let _ = timeout(ANNOUNCED_WITHIN, self.core.announced()).await;
         let is_drained = matches!(draining.await, Ok(Ok(())));
         if !is_drained {
@@ -154,7 +154,7 @@ impl Hosting {
 impl Drop for Hosting {
     fn drop(&mut self) {
         self.core.directory.remove_host(self.actor);
-        self.core.membership.change();
+        self.core.note_change();
         let host = Arc::clone(&self.host);
         let draining = async move {
             let _ = timeout(DROPPED_WITHIN, Arc::clone(&host).drain()).await;
@@ -200,5 +200,6 @@ fn parts(core: &Core) -> HostParts {
         held_until: core.membership.until(),
         lease: core.membership.lease,
         repeated_within: deliver::repeated_within(core.limits.redeliver_after),
+        meters: Arc::clone(&core.meters),
     }
 }

@@ -135,10 +135,10 @@ impl Publication {
             ended.terminated().await;
             stop_durable.send_replace(true);
             if let Some(core) = core.upgrade() {
-                core.membership.change();
+                core.note_change();
             }
         });
-        publication.core.membership.change();
+        publication.core.note_change();
         Ok(publication)
     }
 
@@ -184,7 +184,7 @@ impl Publication {
     pub async fn leave(self, within: Duration) -> bool {
         self.member.drain();
         self.stop_durable.send_replace(true);
-        self.core.membership.change();
+        self.core.note_change();
         let _ = timeout(ANNOUNCED_WITHIN, self.core.announced()).await;
         timeout(within, self.member.idle()).await.is_ok()
     }
@@ -194,7 +194,7 @@ impl Drop for Publication {
     fn drop(&mut self) {
         self.member.drain();
         self.core.directory.remove_member(&self.group, self.actor);
-        self.core.membership.change();
+        self.core.note_change();
     }
 }
 

@@ -62,6 +62,19 @@ async fn a_durable_message_whose_handler_hangs_becomes_a_dead_letter() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_told_message_whose_handler_hangs_is_a_dead_letter() {
+    let cluster = Cluster::local();
+    let (_hosting, _system) = host_at(&cluster);
+    account(&cluster, "1")
+        .hang()
+        .tell()
+        .await
+        .expect("it has it");
+    tokio::time::sleep(Duration::from_hours(1)).await;
+    assert_eq!(cluster.status().dead_letters, 1);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_state_outlives_the_host_of_its_entity() {
     let cluster = Cluster::local();
     let (hosting, _system) = host_at(&cluster);

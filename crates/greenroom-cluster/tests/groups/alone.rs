@@ -1,9 +1,14 @@
 //! A cluster of one process, without a server.
 
+use futures_util::FutureExt;
 use greenroom_actor::ActorSystem;
-use greenroom_cluster::{Cluster, PublishError, PublishSettings, Remote, RemoteError};
+use greenroom_cluster::{
+    Cluster, MemberChange, PublishError, PublishSettings, Remote, RemoteError,
+};
+use tokio::sync::mpsc;
 
 use crate::counter::{Counter, CounterRemoteMessages, GATES, LONG, spawn};
+use crate::nodes::Watcher;
 
 fn counters(cluster: &Cluster) -> Remote<Counter> {
     cluster.actor("counters").expect("a name")
@@ -22,6 +27,27 @@ async fn a_message_and_its_reply_go_through() {
     let error = counters.add(1).ask().await.expect_err("nobody is left");
     assert!(matches!(error, RemoteError::NoSuch { .. }), "{error}");
     assert!(error.is_unhandled());
+}
+
+#[tokio::test]
+async fn who_watches_a_group_is_told_of_its_member() {
+    let system = ActorSystem::new().expect("a system");
+    let (cluster, actor) = (Cluster::local(), spawn(&system, "one"));
+    let (sender, mut events) = mpsc::unbounded_channel();
+    let watcher = system.spawn(move || Watcher(sender.clone()));
+    assert!(cluster.watch::<Counter>("counters", watcher.recipient()));
+    let known = cluster.member_known::<Counter>("counters");
+    assert!(known.now_or_never().is_none(), "nothing is published");
+    let _publication = cluster.publish("counters", &actor).expect("it is new");
+    cluster.member_known::<Counter>("counters").await;
+    let mut next = async || {
+        let event = events.recv().await.expect("the watcher lives");
+        assert_eq!(event.node, *cluster.node());
+        event.change
+    };
+    assert_eq!(next().await, MemberChange::Joined);
+    actor.stop();
+    assert_eq!(next().await, MemberChange::Left);
 }
 
 #[tokio::test]

@@ -177,7 +177,7 @@ async fn two_versions_run_side_by_side_and_a_missing_one_is_named() {
     assert_eq!(counters.add(1).ask().await.expect("a reply"), 1);
 }
 
-struct Watcher(mpsc::UnboundedSender<MemberEvent>);
+pub(crate) struct Watcher(pub(crate) mpsc::UnboundedSender<MemberEvent>);
 
 impl Actor for Watcher {}
 

@@ -35,6 +35,7 @@ use super::cell::Keeper;
 use super::key::kind_of;
 use super::lease::Leases;
 use super::storage::Storage;
+use crate::meters::Meters;
 use crate::names::EntityId;
 use crate::remote::Handlers;
 use crate::wire::{Inbound, Rejection, Request, Response, Target};
@@ -64,6 +65,7 @@ pub(crate) struct Host<E: Entity> {
     /// Notified when a runner ends.
     changed: Notify,
     counts: Counts,
+    meters: Arc<Meters>,
 }
 
 /// The parts of a node that a host uses.
@@ -76,6 +78,7 @@ pub(crate) struct HostParts {
     pub(crate) lease: Duration,
     /// The time within which a durable message comes again that was handled already.
     pub(crate) repeated_within: Duration,
+    pub(crate) meters: Arc<Meters>,
 }
 
 impl<E: Entity> Host<E> {
@@ -106,6 +109,7 @@ impl<E: Entity> Host<E> {
             is_draining: AtomicBool::new(false),
             changed: Notify::new(),
             counts: Counts::default(),
+            meters: parts.meters,
             settings,
         });
         let tasks = tasks::start(&host, parts.lease);

@@ -126,6 +126,7 @@ impl<E: Entity> Host<E> {
         let Some(entity) = &active else { return };
         let request = queued.accept();
         if let Err(rejection) = self.handle_one(entity, &request.0).await {
+            self.meters.dead_letter(rejection.label());
             let (kind, message) = (Self::kind(), &request.0.message);
             tracing::debug!(target: super::TARGET, kind, %message, %rejection, "dead letter");
             if is_fatal(&rejection)

@@ -16,6 +16,7 @@ use crate::codec;
 use crate::entity::host::{Host, HostParts};
 use crate::entity::lease::Leases;
 use crate::entity::{Activation, Entity, HostSettings, StateError, Storage, Stored};
+use crate::meters::Meters;
 use crate::names::EntityId;
 use crate::remote::{Handlers, RemoteActor, RemoteMessage};
 use crate::wire::{Inbound, Rejection, Request, Target};
@@ -213,6 +214,7 @@ impl Node {
             held_until: held_until.subscribe(),
             lease: LEASE,
             repeated_within: Duration::from_mins(4),
+            meters: Arc::new(Meters::new()),
         };
         let started = Host::start(&system, settings, Arc::new(Account::new), parts);
         let (host, tasks) = started.expect("it is spawned");
