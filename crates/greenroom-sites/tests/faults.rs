@@ -76,6 +76,10 @@ fn values_of_another_type_or_out_of_range_are_told_with_what_is_allowed() {
             "4:12: expected a path such as \"/new\", or a URL such as \"https://example.org/new\"",
         ),
         (
+            "redirect = { to = \"/b?c=d\", keep_rest = true }",
+            "4:19: with `keep_rest`, the rest of the path follows: no `?` and no `#` are allowed",
+        ),
+        (
             "respond = \"a\"\nexact = \"yes\"",
             "5:9: expected true or false, found a string",
         ),

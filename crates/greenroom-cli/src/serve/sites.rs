@@ -78,8 +78,12 @@ struct Replacing {
 }
 
 impl Replacing {
-    /// Takes over the file at each SIGHUP, and when it has changed.
+    /// Takes over the file at each SIGHUP, and when it has changed: also before it was watched.
     async fn run(mut self, mut hangups: Signal) {
+        if self.watch.is_some() && self.file.has_changed() {
+            tracing::info!("the file has changed meanwhile: reloading");
+            self.take_over(false).await;
+        }
         loop {
             let changed = async {
                 match &self.watch {
@@ -93,17 +97,22 @@ impl Replacing {
                         return;
                     }
                     tracing::info!(signal = "SIGHUP", "reloading");
-                    self.reload(true).await;
+                    self.take_over(true).await;
                 }
                 () = changed => {
                     tracing::info!("a file has changed: reloading");
-                    self.reload(false).await;
+                    self.take_over(false).await;
                 }
             }
-            // One that was refused may name others, and links may lead elsewhere.
-            let in_force = self.file.watched();
-            self.watch(&in_force);
         }
+    }
+
+    /// Takes over the file, and watches what is in force then.
+    async fn take_over(&mut self, with_code: bool) {
+        self.reload(with_code).await;
+        // One that was refused may name others, and links may lead elsewhere.
+        let in_force = self.file.watched();
+        self.watch(&in_force);
     }
 
     /// Watches these files; true if there are directories among theirs that were not watched.

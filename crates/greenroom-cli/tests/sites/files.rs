@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::Read;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::process::Command;
 
 use crate::site::{Directory, Response, Site};
@@ -291,4 +291,35 @@ fn an_application_of_the_browser_gets_its_page_at_paths_without_a_file() {
         site.ask("GET", "/app/users/8", &lines).text(),
         "the new application"
     );
+}
+
+#[test]
+fn what_may_not_be_read_is_not_there_for_get_and_head() {
+    let directory = Directory::new(SITES);
+    directory.write("missing.html", "<p>gone</p>");
+    directory.write("public/secret.txt", "secret");
+    directory.write("public/page.html", "plain");
+    directory.write("public/page.html.br", "brotli");
+    for (name, mode) in [
+        ("", 0o755),
+        ("public/secret.txt", 0o000),
+        ("public/page.html.br", 0o000),
+    ] {
+        let mode = fs::Permissions::from_mode(mode);
+        fs::set_permissions(directory.path(name), mode).expect("it is there");
+    }
+    // Root may read everything.
+    let as_nobody: &[&str] = match rustix::process::geteuid().is_root() {
+        true => &["--user=nobody", "--group=65534"],
+        false => &[],
+    };
+    let site = Site::serve(directory, as_nobody);
+    for method in ["GET", "HEAD"] {
+        let secret = site.ask(method, "/secret.txt", "Host: localhost\r\n");
+        assert_eq!(secret.status, 404, "{method}");
+        let lines = "Host: localhost\r\nAccept-Encoding: br\r\n";
+        let page = site.ask(method, "/page.html", lines);
+        let seen = (page.status, page.field("content-encoding"));
+        assert_eq!(seen, (200, None), "{method}");
+    }
 }

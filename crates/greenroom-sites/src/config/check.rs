@@ -242,6 +242,11 @@ fn redirect(table: &RedirectTable, reading: &mut Reading<'_>) -> Option<Redirect
         let scheme = uri.scheme_str();
         ["http", "https"].map(Some).contains(&scheme) && uri.authority().is_some()
     });
+    if table.keep_rest && to.value.contains(['?', '#']) {
+        let message =
+            "with `keep_rest`, the rest of the path follows: no `?` and no `#` are allowed";
+        return reading.fault(&to.span, message);
+    }
     let is_path = to.value.starts_with('/') && !to.value.starts_with("//");
     if (is_absolute || is_path) && HeaderValue::from_str(&to.value).is_ok() {
         return Some(table.clone());

@@ -31,12 +31,6 @@ impl Host {
             None => Self::Exact(name),
         })
     }
-
-    pub(crate) fn as_str(&self) -> &str {
-        match self {
-            Self::Exact(name) | Self::Wildcard(name) => name,
-        }
-    }
 }
 
 impl fmt::Display for Host {

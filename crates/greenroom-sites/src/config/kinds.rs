@@ -83,7 +83,8 @@ table! {
         to: Located<String>;
         /// 301, 302, 303, 307 or 308. With the last two a client repeats its method and body.
         status: Located<Count<301, 308>> = Count(308).into();
-        /// Puts what follows the path of the route, and the query, behind `to`.
+        /// Puts what follows the path of the route, and the query, behind `to`, which has no query
+        /// then.
         keep_rest: bool = false;
     }
 }

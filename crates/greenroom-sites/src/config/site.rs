@@ -37,9 +37,11 @@ impl Site {
         routes.filter_map(|route| Some(route.auth.as_ref()?.file.clone()))
     }
 
-    /// Returns the name of a route in status, log and metrics: host and path.
+    /// Returns the name of a route in status, log and metrics: host and path, as no other route has
+    /// them.
     pub(crate) fn label(&self, route: &Route) -> String {
-        let host = self.hosts.first().map_or("", Host::as_str);
-        format!("{host}{}", route.path)
+        let host = self.hosts.first().map_or_else(String::new, Host::to_string);
+        let exact = if route.path.is_exact { " (exact)" } else { "" };
+        format!("{host}{}{exact}", route.path)
     }
 }

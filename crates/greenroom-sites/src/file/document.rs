@@ -99,6 +99,12 @@ impl File {
         &self.text
     }
 
+    /// Returns true if the file has another text by now. One that cannot be read has not.
+    #[must_use]
+    pub fn has_changed(&self) -> bool {
+        read(&self.path).is_ok_and(|text| text != self.text)
+    }
+
     /// Returns what the file sets of the server.
     #[must_use]
     pub fn server(&self) -> &[ServerSetting] {

@@ -3,13 +3,13 @@
 use std::fs::{self, Metadata};
 use std::future::{Ready, ready};
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
 
 use futures_util::future::Either;
-use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
+use rustix::fs::{Access, AtFlags, CWD, Mode, OFlags, ResolveFlags, accessat, openat2};
 use rustix::io::Errno;
 use tower_http::services::fs::Backend;
 
@@ -63,8 +63,9 @@ fn open(root: &Path, path: &Path, flags: OFlags, cached: ResolveFlags) -> io::Re
     let beneath = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | cached;
     match openat2(&root, path, flags, Mode::empty(), beneath) {
         Ok(file) => Ok(fs::File::from(file)),
-        // The path leads out, or in circles.
-        Err(Errno::XDEV | Errno::LOOP | Errno::NAMETOOLONG) => Err(not_found()),
+        // The path leads out, or in circles; or it is none that may be read, and there may be
+        // another variant of the file.
+        Err(Errno::XDEV | Errno::LOOP | Errno::NAMETOOLONG | Errno::ACCESS) => Err(not_found()),
         Err(errno) => Err(errno.into()),
     }
 }
@@ -85,6 +86,12 @@ fn open_in_the_end(root: &Path, path: &Path, flags: OFlags) -> io::Result<fs::Fi
 fn is_about_the_cache(error: &io::Error) -> bool {
     let errno = error.raw_os_error().map(Errno::from_raw_os_error);
     matches!(errno, Some(Errno::AGAIN | Errno::INVAL))
+}
+
+/// Returns false if a file that was found may not be read: HEAD tells what GET would.
+fn is_readable(file: &fs::File) -> bool {
+    let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+    accessat(CWD, path, Access::READ_OK, AtFlags::EACCESS) != Err(Errno::ACCESS)
 }
 
 fn not_found() -> io::Error {
@@ -112,7 +119,7 @@ impl Backend for Beneath {
     fn metadata(&self, path: PathBuf) -> Opening<Metadata> {
         self.start(path, OFlags::PATH, |file| {
             let metadata = file.metadata()?;
-            let is_served = metadata.is_file() || metadata.is_dir();
+            let is_served = metadata.is_dir() || metadata.is_file() && is_readable(&file);
             if is_served {
                 Ok(metadata)
             } else {
