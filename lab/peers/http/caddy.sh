@@ -1,7 +1,7 @@
 #!/bin/sh
 # Caddy with its defaults, without HTTP/3 and redirects, in the foreground:
 #   caddy.sh tls ADDRESS TLS-ADDRESS CERTIFICATE  /hello over TLS and without
-#   caddy.sh front ADDRESS ROOT UPSTREAM          files below /files/, and a server behind
+#   caddy.sh front ADDRESS ROOT UPSTREAM [LOG]    files below /files/, and a server behind
 set -eu
 directory=$(mktemp -d)
 bind="bind ${2%:*}"
@@ -18,8 +18,20 @@ http://$2 {
 }"
     ;;
 front)
+    log=
+    case ${5-} in
+    '') ;;
+    *)
+        log="log {
+		output file $5
+	}"
+        rm -f "$5"
+        ;;
+    esac
     sites="http://$2 {
 	$bind
+	$log
+	respond /fixed \"Hello, world!\"
 	handle_path /files/* {
 		root * $3
 		file_server

@@ -2,9 +2,10 @@
 # nginx with one worker, as its users set it up, in the foreground:
 #   nginx.sh drain ADDRESS                        a response to everything below /upload, defaults
 #   nginx.sh tls ADDRESS TLS-ADDRESS CERTIFICATE  /hello over TLS and without
-#   nginx.sh front ADDRESS ROOT UPSTREAM          files below /files/, and a server behind
+#   nginx.sh front ADDRESS ROOT UPSTREAM [LOG]    files below /files/, and a server behind
 set -eu
 kind=$1
+access=off
 directory=$(mktemp -d)
 case $kind in
 drain)
@@ -32,6 +33,8 @@ tls)
     ;;
 front)
     descriptors=8192
+    access=${5:-off}
+    rm -f "$access"
     site="sendfile on;
     tcp_nopush on;
     keepalive_requests 1000000000;
@@ -39,6 +42,7 @@ front)
     server {
         listen $2 backlog=4096;
         location /files/ { alias $3/; }
+        location /fixed { default_type text/plain; return 200 "Hello, world!"; }
         location / {
             proxy_pass http://behind;
             proxy_http_version 1.1;
@@ -58,7 +62,7 @@ pid $directory/nginx.pid;
 error_log stderr;
 events { worker_connections $((descriptors * 4 / 5)); }
 http {
-    access_log off;
+    access_log $access;
     client_body_temp_path $directory/body;
     proxy_temp_path $directory/proxy;
     fastcgi_temp_path $directory/fastcgi;

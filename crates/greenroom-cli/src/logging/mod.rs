@@ -2,8 +2,11 @@
 
 mod common;
 mod file;
+mod gathering;
 mod journal;
 mod levels;
+mod plain;
+mod second;
 
 use std::io::{self, IsTerminal, Write};
 
@@ -19,6 +22,7 @@ use tracing_subscriber::{Layer, fmt, registry};
 use crate::args::{AccessLogFormat, LogArgs, LogFormat};
 use common::CommonFormat;
 pub(crate) use file::LogFiles;
+use gathering::Gathering;
 use journal::JournalFormat;
 pub(crate) use levels::Levels;
 
@@ -50,10 +54,10 @@ impl Logging {
         let (lines, rest) = match (files.error, files.journal) {
             (Some(file), _) => {
                 format = format.of_file();
-                Sink::start(file)
+                Sink::start(Gathering::new(file))
             }
             (None, Some(journal)) => Sink::start(journal),
-            (None, None) => Sink::start(io::stderr()),
+            (None, None) => Sink::start(Gathering::new(io::stderr())),
         };
         let rest_lines = lines.clone();
         let levels = Levels::default();
@@ -62,7 +66,7 @@ impl Logging {
         let others = filter_fn(|line| line.target() != ACCESS).and(level());
         let (lines, sinks) = match (files.access, args.access_log_format) {
             (Some(file), _) => {
-                let (lines, access) = Sink::start(file);
+                let (lines, access) = Sink::start(Gathering::new(file));
                 let lines = access_layer(args, lines, false);
                 (lines.with_filter(of_requests).boxed(), vec![access, rest])
             }
@@ -147,7 +151,11 @@ where
     let layer = fmt::layer().with_writer(lines);
     match format {
         LogFormat::Journald => layer.with_ansi(false).event_format(JournalFormat).boxed(),
-        LogFormat::Human => layer.with_ansi(is_terminal).boxed(),
+        LogFormat::Human if is_terminal => layer.with_ansi(true).boxed(),
+        LogFormat::Human => {
+            let layer = layer.with_ansi(false).with_timer(plain::Clock);
+            layer.fmt_fields(plain::Fields).boxed()
+        }
         LogFormat::Json => layer.json().boxed(),
     }
 }
