@@ -309,9 +309,10 @@ fn what_may_not_be_read_is_not_there_for_get_and_head() {
         fs::set_permissions(directory.path(name), mode).expect("it is there");
     }
     // Root may read everything.
-    let as_nobody: &[&str] = match rustix::process::geteuid().is_root() {
-        true => &["--user=nobody", "--group=65534"],
-        false => &[],
+    let as_nobody: &[&str] = if rustix::process::geteuid().is_root() {
+        &["--user=nobody", "--group=65534"]
+    } else {
+        &[]
     };
     let site = Site::serve(directory, as_nobody);
     for method in ["GET", "HEAD"] {
