@@ -42,7 +42,7 @@ front)
     server {
         listen $2 backlog=4096;
         location /files/ { alias $3/; }
-        location /fixed { default_type text/plain; return 200 "Hello, world!"; }
+        location /fixed { default_type text/plain; return 200 \"Hello, world!\"; }
         location / {
             proxy_pass http://behind;
             proxy_http_version 1.1;
