@@ -1,8 +1,9 @@
 //! Lines for requests in the common log format, and in the combined one, as Apache's
 //! `mod_log_config` and nginx define them.
 
-use std::fmt;
-use std::net::{IpAddr, SocketAddr};
+use std::cell::RefCell;
+use std::fmt::{self, Write as _};
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use tracing::field::{Field, Visit};
@@ -39,26 +40,54 @@ where
         mut out: Writer<'_>,
         event: &Event<'_>,
     ) -> fmt::Result {
-        let mut request = Request::default();
-        event.record(&mut request);
-        request.write(*self, second::now(), &mut out)
+        let mut write = |request: &mut Request| {
+            request.clear();
+            event.record(request);
+            request.write(*self, second::now(), &mut out)
+        };
+        // A thread that ends may have none any more.
+        let written = REQUEST.try_with(|request| write(&mut request.borrow_mut()));
+        written.unwrap_or_else(|_| write(&mut Request::default()))
     }
+}
+
+thread_local! {
+    /// The last request of this thread: the next one's texts go where its were.
+    static REQUEST: RefCell<Request> = RefCell::default();
 }
 
 /// The fields of an event for a request.
 #[derive(Debug, Default)]
 struct Request {
     /// The address that is connected, with its port.
-    peer: Option<String>,
+    peer: Text,
     /// The address that a trusted proxy has named.
-    client: Option<String>,
-    method: Option<String>,
-    target: Option<String>,
-    version: Option<String>,
+    client: Text,
+    method: Text,
+    target: Text,
+    version: Text,
     status: Option<u64>,
     bytes: Option<u64>,
-    referer: Option<String>,
-    user_agent: Option<String>,
+    referer: Text,
+    user_agent: Text,
+}
+
+/// A text that may be there.
+#[derive(Debug, Default)]
+struct Text {
+    is_there: bool,
+    text: String,
+}
+
+impl Text {
+    fn get(&self) -> Option<&str> {
+        self.is_there.then_some(&*self.text)
+    }
+
+    fn clear(&mut self) {
+        self.is_there = false;
+        self.text.clear();
+    }
 }
 
 impl Visit for Request {
@@ -71,16 +100,27 @@ impl Visit for Request {
     }
 
     fn record_str(&mut self, field: &Field, value: &str) {
-        self.take(field, || value.to_owned());
+        self.take(field, format_args!("{value}"));
     }
 
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        self.take(field, || format!("{value:?}"));
+        self.take(field, format_args!("{value:?}"));
     }
 }
 
 impl Request {
-    fn take(&mut self, field: &Field, value: impl FnOnce() -> String) {
+    fn clear(&mut self) {
+        (self.status, self.bytes) = (None, None);
+        self.peer.clear();
+        self.client.clear();
+        self.method.clear();
+        self.target.clear();
+        self.version.clear();
+        self.referer.clear();
+        self.user_agent.clear();
+    }
+
+    fn take(&mut self, field: &Field, value: fmt::Arguments<'_>) {
         let place = match field.name() {
             "peer" => &mut self.peer,
             "client" => &mut self.client,
@@ -91,16 +131,19 @@ impl Request {
             "user_agent" => &mut self.user_agent,
             _ => return,
         };
-        *place = Some(value());
+        // Writing to a string cannot fail.
+        place.is_there = place.text.write_fmt(value).is_ok();
     }
 
     fn write(&self, format: CommonFormat, now: Duration, out: &mut impl fmt::Write) -> fmt::Result {
-        let address = self.client.as_deref().or(self.peer.as_deref());
-        escaped(&address.map_or_else(|| "-".to_owned(), without_port), out)?;
+        match self.client.get().or(self.peer.get()) {
+            Some(address) => without_port(address, out)?,
+            None => out.write_char('-')?,
+        }
         out.write_str(" - - [")?;
         second::write(now, "%d/%b/%Y:%H:%M:%S +0000", out)?;
         out.write_str("] \"")?;
-        match (&self.method, &self.target, &self.version) {
+        match (self.method.get(), self.target.get(), self.version.get()) {
             (Some(method), Some(target), Some(version)) => {
                 escaped(method, out)?;
                 out.write_char(' ')?;
@@ -117,7 +160,7 @@ impl Request {
         if format.is_combined {
             for value in [&self.referer, &self.user_agent] {
                 out.write_str(" \"")?;
-                escaped(value.as_deref().unwrap_or("-"), out)?;
+                escaped(value.get().unwrap_or("-"), out)?;
                 out.write_char('"')?;
             }
         }
@@ -125,10 +168,12 @@ impl Request {
     }
 }
 
-fn without_port(address: &str) -> String {
+fn without_port(address: &str, out: &mut impl fmt::Write) -> fmt::Result {
     let ip = address.parse().map(|address: SocketAddr| address.ip());
-    let ip: Result<IpAddr, _> = ip.or_else(|_| address.parse());
-    ip.map_or_else(|_| address.to_owned(), |ip| ip.to_string())
+    match ip {
+        Ok(ip) => write!(out, "{ip}"),
+        Err(_) => escaped(address, out),
+    }
 }
 
 /// Writes a text of a client, so that it can end neither its quotes nor its line: as nginx does,
@@ -161,7 +206,10 @@ mod tests {
     }
 
     fn request() -> Request {
-        let text = |text: &str| Some(text.to_owned());
+        let text = |text: &str| Text {
+            is_there: true,
+            text: text.to_owned(),
+        };
         Request {
             peer: text("[2001:db8::1]:4711"),
             method: text("GET"),
@@ -200,7 +248,10 @@ mod tests {
             "- - - [01/Jan/1970:00:00:00 +0000] \"-\" 400 - \"-\" \"-\"\n"
         );
         let left = Request {
-            client: Some("203.0.113.9".to_owned()),
+            client: Text {
+                is_there: true,
+                text: "203.0.113.9".to_owned(),
+            },
             status: None,
             ..request()
         };

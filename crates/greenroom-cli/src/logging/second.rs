@@ -21,14 +21,21 @@ pub(super) fn now() -> Duration {
 /// Writes a time to the second, in a format of `strftime`. Formatted once a second by each thread:
 /// with each short request there is a line.
 pub(super) fn write(now: Duration, format: &'static str, out: &mut impl Write) -> fmt::Result {
-    LAST.with_borrow_mut(|(second, last, text)| {
-        if (*second, *last) != (now.as_secs(), format) {
-            (*second, *last) = (now.as_secs(), format);
-            text.clear();
-            let begin = i64::try_from(*second).ok();
-            let begin = begin.and_then(|begin| Timestamp::from_second(begin).ok());
-            write!(text, "{}", begin.unwrap_or_default().strftime(format))?;
+    let text = |second: u64| {
+        let second = i64::try_from(second).ok();
+        let second = second.and_then(|second| Timestamp::from_second(second).ok());
+        second.unwrap_or_default().strftime(format)
+    };
+    let second = now.as_secs();
+    let written = LAST.try_with(|last| {
+        let (of, in_format, written) = &mut *last.borrow_mut();
+        if (*of, *in_format) != (second, format) {
+            (*of, *in_format) = (second, format);
+            written.clear();
+            write!(written, "{}", text(second))?;
         }
-        out.write_str(text)
-    })
+        out.write_str(written)
+    });
+    // A thread that ends may have none any more.
+    written.unwrap_or_else(|_| write!(out, "{}", text(second)))
 }
