@@ -273,7 +273,7 @@ async fn the_stream_is_made_with_the_bounds_of_the_settings() {
 #[tokio::test]
 async fn what_was_heard_does_not_come_again_when_one_backup_is_put_back_and_then_another() {
     let mut server = Server::start_storing();
-    let bus = impatient(server.replaying().command_timeout(Duration::from_secs(1)));
+    let bus = impatient(server.replaying().command_timeout(Duration::from_secs(3)));
     let mut subscription = subscribe(&bus, "/a").await;
     let mut backups = Vec::new();
     for numbers in [0..2, 2..4] {
