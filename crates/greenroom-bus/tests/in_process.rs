@@ -237,6 +237,16 @@ async fn a_sink_is_called_and_told_of_its_gap() {
     );
 }
 
+/// Publishes two messages to `/a`, which the subscription hears.
+async fn hears_two(subscription: &mut Subscription, bus: &Bus) {
+    for number in 0..2 {
+        bus.publish("/a", number.to_string())
+            .await
+            .expect("published");
+        assert_eq!(text(subscription).await, number.to_string());
+    }
+}
+
 #[tokio::test]
 async fn a_sink_that_closes_or_panics_is_left_alone() {
     let bus = Bus::in_process();
@@ -252,12 +262,7 @@ async fn a_sink_that_closes_or_panics_is_left_alone() {
         .subscribe_sink("/a", |_| panic!("of a test"))
         .expect("a topic");
     let mut other = bus.subscribe("/a").expect("a topic");
-    for number in 0..2 {
-        bus.publish("/a", number.to_string())
-            .await
-            .expect("published");
-        assert_eq!(text(&mut other).await, number.to_string());
-    }
+    hears_two(&mut other, &bus).await;
     assert_eq!(calls.load(Ordering::Relaxed), 1);
     assert_eq!(panics.ended(), Some(End::SinkClosed));
     assert_eq!(panics.established().await, Err(EstablishError::Ended));
@@ -283,12 +288,7 @@ async fn a_sink_that_panics_when_it_is_dropped_harms_nobody() {
     .expect("a topic")
     .detach();
     let mut other = bus.subscribe("/a").expect("a topic");
-    for number in 0..2 {
-        bus.publish("/a", number.to_string())
-            .await
-            .expect("published");
-        assert_eq!(text(&mut other).await, number.to_string());
-    }
+    hears_two(&mut other, &bus).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

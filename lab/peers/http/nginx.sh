@@ -34,7 +34,7 @@ tls)
 front)
     descriptors=8192
     access=${5:-off}
-    rm -f "$access"
+    [ -z "${5-}" ] || rm -f "$5"
     site="sendfile on;
     tcp_nopush on;
     keepalive_requests 1000000000;

@@ -205,11 +205,14 @@ mod tests {
         line
     }
 
-    fn request() -> Request {
-        let text = |text: &str| Text {
+    fn text(text: &str) -> Text {
+        Text {
             is_there: true,
             text: text.to_owned(),
-        };
+        }
+    }
+
+    fn request() -> Request {
         Request {
             peer: text("[2001:db8::1]:4711"),
             method: text("GET"),
@@ -248,10 +251,7 @@ mod tests {
             "- - - [01/Jan/1970:00:00:00 +0000] \"-\" 400 - \"-\" \"-\"\n"
         );
         let left = Request {
-            client: Text {
-                is_there: true,
-                text: "203.0.113.9".to_owned(),
-            },
+            client: text("203.0.113.9"),
             status: None,
             ..request()
         };
