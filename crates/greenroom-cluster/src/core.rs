@@ -83,6 +83,7 @@ impl Core {
     /// Has the others know what this node offers now; in a process alone, those who watch.
     pub(crate) fn note_change(&self) {
         if self.nats.is_some() {
+            self.table.note_own_change();
             self.membership.change();
             return;
         }

@@ -93,7 +93,6 @@ impl Hosting {
             stop_durable: watch::Sender::new(false),
         };
         hosting.take_durable(durable_max);
-        hosting.core.table.note_own_change();
         hosting.core.note_change();
         Ok(hosting)
     }
