@@ -174,10 +174,12 @@ impl Core {
     /// the node's life last.
     pub(crate) async fn send(&self, node: &NodeId, request: &Request) -> Tried {
         let timeout = request.timeout.unwrap_or_default();
-        let Some(pending) = self.table.ask(node) else {
+        let is_mine = node == self.me();
+        // What this node itself has to do has limits of its own.
+        let Some(pending) = self.table.ask(node, !is_mine) else {
             return Err(SendFailure::TooMany);
         };
-        if node == self.me() {
+        if is_mine {
             let handled = self.directory.handle(request.clone());
             let handled = timeout_at(Instant::now() + timeout, handled).await;
             return handled.map_err(|_| SendFailure::Late);

@@ -18,6 +18,8 @@ pub(crate) struct Directory {
     /// By the name of the group.
     members: RwLock<HashMap<Box<str>, Kinds>>,
     hosts: RwLock<Kinds>,
+    /// The kinds of entities of which a host has ended, with the largest fence that it had.
+    ended: RwLock<BTreeMap<&'static str, u64>>,
 }
 
 /// The members of one group, or the hosts, by the kind of actor.
@@ -108,6 +110,13 @@ impl Directory {
         self.hosts.write().remove(actor);
     }
 
+    /// Notes that the activations of a kind up to this fence have ended.
+    pub(crate) fn note_ended(&self, actor: &'static str, fence: u64) {
+        let mut ended = self.ended.write();
+        let last = ended.entry(kind_of(actor)).or_default();
+        *last = fence.max(*last);
+    }
+
     /// Gives a request to its receiver. It is there in the order of first polls.
     pub(crate) fn handle(&self, request: Request) -> BoxFuture<'static, Response> {
         if let Some(inbound) = self.find(&request) {
@@ -148,12 +157,15 @@ impl Directory {
         });
         let mut groups: Vec<_> = members.collect();
         groups.sort_unstable_by(|one, other| one.group.cmp(&other.group));
-        let hosts = hosts.iter().filter(|(_, host)| takes(host));
-        let entities = hosts.map(|(&actor, _)| actor.to_owned()).collect();
+        let taking = hosts.iter().filter(|(_, host)| takes(host));
+        let entities = taking.map(|(&actor, _)| actor.to_owned()).collect();
+        let ended = self.ended.read();
+        let ended = ended.iter().map(|(&kind, &fence)| (kind.to_owned(), fence));
         Record {
             name: name.to_owned(),
             groups,
             entities,
+            entities_ended: ended.collect(),
             is_draining,
         }
     }

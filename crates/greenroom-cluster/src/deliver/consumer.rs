@@ -109,8 +109,13 @@ impl Consumer {
         flight: &Arc<Flight>,
     ) -> Result<(), async_nats::Error> {
         while self.core.strong_count() > 0 {
+            let free = async {
+                // An actor that hangs gets no others, and no second time what it has.
+                flight.goes_on().await;
+                free(permits).await
+            };
             let mut free = tokio::select! {
-                free = free(permits) => free?,
+                free = free => free?,
                 () = stopped(&mut self.stop) => return Ok(()),
             };
             let fetch = consumer.batch().max_messages(free.num_permits());
@@ -207,7 +212,8 @@ impl One {
             return self.settle(&request, outcome).await;
         }
         // It is in the actor's mailbox all the same, and keeps its share of what is in flight until
-        // it is handled there, in vain perhaps: an actor that hangs gets no others.
+        // it is handled there, in vain perhaps.
+        let _given_up = self.flight.give_up();
         if handled.await.outcome.is_ok() {
             self.settle(&request, Ok(())).await;
         }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use parking_lot::Mutex;
+use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
 use super::consumer::HANDLED_WITHIN;
@@ -17,7 +18,11 @@ const FAILURES_MAX: usize = 65_536;
 /// other. When none was handled for [`HANDLED_WITHIN`], all are given up, and the oldest
 /// is blamed.
 #[derive(Debug)]
-pub(super) struct Flight(Mutex<State>);
+pub(super) struct Flight {
+    state: Mutex<State>,
+    /// The messages that were given up, and which the actor has all the same.
+    given_up: watch::Sender<usize>,
+}
 
 #[derive(Debug)]
 struct State {
@@ -40,18 +45,35 @@ pub(super) struct InFlight<'a> {
 }
 
 impl Flight {
-    pub(super) const fn new() -> Self {
-        Self(Mutex::new(State {
+    pub(super) fn new() -> Self {
+        let state = State {
             next: 0,
             begun: BTreeSet::new(),
             last: None,
             blamed: None,
             failures: BTreeMap::new(),
-        }))
+        };
+        Self {
+            state: Mutex::new(state),
+            given_up: watch::Sender::new(0),
+        }
+    }
+
+    /// Counts a message as given up, until the guard is dropped.
+    pub(super) fn give_up(&self) -> GivenUp<'_> {
+        self.given_up.send_modify(|count| *count += 1);
+        GivenUp(self)
+    }
+
+    /// Waits until no message is given up that the actor still has.
+    pub(super) async fn goes_on(&self) {
+        let mut given_up = self.given_up.subscribe();
+        // The sender is in `self`, so the wait cannot fail.
+        let _none = given_up.wait_for(|count| *count == 0).await;
     }
 
     pub(super) fn begin(&self) -> InFlight<'_> {
-        let mut state = self.0.lock();
+        let mut state = self.state.lock();
         let number = state.next;
         state.next += 1;
         state.begun.insert(number);
@@ -64,12 +86,12 @@ impl Flight {
 
     /// Notes that a handler has ended, whatever with.
     pub(super) fn is_handled(&self) {
-        self.0.lock().last = Some(Instant::now());
+        self.state.lock().last = Some(Instant::now());
     }
 
     /// Counts a failure of the message of this number in the stream, and returns how many it has.
     pub(super) fn failed(&self, sequence: u64) -> u32 {
-        let mut state = self.0.lock();
+        let mut state = self.state.lock();
         let failures = state.failures.entry(sequence).or_insert(0);
         *failures += 1;
         let failures = *failures;
@@ -81,7 +103,17 @@ impl Flight {
 
     /// Forgets the failures of a message that does not come again.
     pub(super) fn forget(&self, sequence: u64) {
-        self.0.lock().failures.remove(&sequence);
+        self.state.lock().failures.remove(&sequence);
+    }
+}
+
+/// A message that was given up, and which the actor has.
+#[derive(Debug)]
+pub(super) struct GivenUp<'a>(&'a Flight);
+
+impl Drop for GivenUp<'_> {
+    fn drop(&mut self) {
+        self.0.given_up.send_modify(|count| *count -= 1);
     }
 }
 
@@ -89,7 +121,7 @@ impl InFlight<'_> {
     /// Waits until nothing was handled for too long. Returns `true` if this message is blamed.
     pub(super) async fn stalled(&self) -> bool {
         loop {
-            let last = self.flight.0.lock().last;
+            let last = self.flight.state.lock().last;
             let since = last.map_or(self.begun, |last| last.max(self.begun));
             if since.elapsed() >= HANDLED_WITHIN {
                 return self.is_blamed();
@@ -100,7 +132,7 @@ impl InFlight<'_> {
 
     /// Blames this message if it is the oldest, and none was blamed for the same standstill.
     fn is_blamed(&self) -> bool {
-        let mut state = self.flight.0.lock();
+        let mut state = self.flight.state.lock();
         let is_known = state.blamed.is_some_and(|blamed| {
             state.last.is_none_or(|last| last < blamed) && blamed.elapsed() < HANDLED_WITHIN
         });
@@ -114,7 +146,7 @@ impl InFlight<'_> {
 
 impl Drop for InFlight<'_> {
     fn drop(&mut self) {
-        self.flight.0.lock().begun.remove(&self.number);
+        self.flight.state.lock().begun.remove(&self.number);
     }
 }
 
@@ -171,6 +203,6 @@ mod tests {
         for sequence in 0..FAILURES_MAX as u64 {
             flight.failed(100 + sequence);
         }
-        assert!(flight.0.lock().failures.len() <= FAILURES_MAX);
+        assert!(flight.state.lock().failures.len() <= FAILURES_MAX);
     }
 }

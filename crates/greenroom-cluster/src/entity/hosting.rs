@@ -1,5 +1,6 @@
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use futures_util::FutureExt;
@@ -51,14 +52,20 @@ pub enum HostError {
 
 /// A host, whatever kind it is of.
 trait Hosted: Inbound {
+    /// Returns the largest fence of its activations until now.
+    fn last_fence(&self) -> u64;
     fn drain(self: Arc<Self>) -> BoxFuture<'static, ()>;
     fn end_busy(&self);
     fn stop(&self);
 }
 
 impl<E: Entity> Hosted for Host<E> {
+    fn last_fence(&self) -> u64 {
+        self.last_fence.load(Ordering::Relaxed)
+    }
+
     fn drain(self: Arc<Self>) -> BoxFuture<'static, ()> {
-        async move { Self::drain(&self).await }.boxed()
+        Self::drain(&self).boxed()
     }
 
     fn end_busy(&self) {
@@ -154,17 +161,24 @@ impl Drop for Hosting {
     fn drop(&mut self) {
         self.core.directory.remove_host(self.actor);
         self.core.note_change();
+        let (core, actor) = (Arc::downgrade(&self.core), self.actor);
         let host = Arc::clone(&self.host);
-        let draining = async move {
-            let _ = timeout(DROPPED_WITHIN, Arc::clone(&host).drain()).await;
+        let end = move || {
             host.stop();
+            if let Some(core) = core.upgrade() {
+                core.directory.note_ended(actor, host.last_fence());
+                core.note_change();
+            }
         };
         // Outside of a runtime nothing runs that could be passivated.
-        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            runtime.spawn(draining);
-        } else {
-            self.host.stop();
-        }
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else {
+            return end();
+        };
+        let draining = timeout(DROPPED_WITHIN, Arc::clone(&self.host).drain());
+        runtime.spawn(async move {
+            let _ = draining.await;
+            end();
+        });
     }
 }
 

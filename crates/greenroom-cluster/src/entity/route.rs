@@ -234,7 +234,9 @@ impl Search<'_> {
             return None;
         }
         let moved = self.core.entities.moved(self.key);
-        let moved = moved.filter(|node| !self.tried.contains(node));
+        // One that is gone: the servers may listen for it still, and nobody would reply.
+        let lives = |node: &NodeId| node == self.core.me() || self.core.table.has(node);
+        let moved = moved.filter(|node| !self.tried.contains(node) && lives(node));
         moved.or_else(|| self.core.place(&self.actor, self.key, &self.tried))
     }
 

@@ -142,7 +142,8 @@ impl<T> Stored<T> {
     /// While a durable message is handled only the memory changes: the state is saved when the
     /// message has its reply, together with the message's id, and before it is acknowledged. So
     /// however often a handler updates, a durable message changes the state once or, if the handler
-    /// does not come to its end, not at all.
+    /// does not come to its end, not at all. That holds for what other handlers update from when
+    /// the message is in the mailbox, too, such as that of a timer.
     ///
     /// # Errors
     ///

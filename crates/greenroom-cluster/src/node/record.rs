@@ -1,3 +1,5 @@
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 /// A node's record in the bucket of nodes: JSON, so that operators and other programs read it.
@@ -11,6 +13,10 @@ pub(crate) struct Record {
     /// The kinds of entities that it hosts.
     #[serde(default)]
     pub(crate) entities: Vec<String>,
+    /// The kinds of entities of which a host has ended there, each with the largest fence that it
+    /// had: leases up to that are void, though they name this node.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) entities_ended: BTreeMap<String, u64>,
     /// `true` if it takes nothing new.
     #[serde(default)]
     pub(crate) is_draining: bool,
@@ -35,5 +41,11 @@ impl Record {
 
     pub(crate) fn hosts(&self, kind: &str) -> bool {
         self.entities.iter().any(|hosted| hosted == kind)
+    }
+
+    /// Returns `true` if the activation of this kind and fence is over there.
+    pub(crate) fn has_ended(&self, kind: &str, fence: u64) -> bool {
+        let ended = self.entities_ended.get(kind);
+        ended.is_some_and(|&last| fence <= last)
     }
 }

@@ -249,13 +249,13 @@ impl Table {
     }
 
     /// Notes an ask of a node. `None` if as many are under way there as may be.
-    pub(crate) fn ask(&self, id: &NodeId) -> Option<Pending> {
+    pub(crate) fn ask(&self, id: &NodeId, is_limited: bool) -> Option<Pending> {
         let load = self.nodes.read().get(id).map(|node| Arc::clone(&node.load));
         let load = load.unwrap_or_default();
         let pending = load.pending.fetch_add(1, Ordering::Relaxed);
-        let pending = (pending < self.asks_per_node_max).then_some(());
+        let may_be_more = !is_limited || pending < self.asks_per_node_max;
         let noted = Pending(load);
-        pending.map(|()| noted)
+        may_be_more.then_some(noted)
     }
 
     /// Subscribes an actor to the changes of a group, and tells it of the members that are there.

@@ -56,6 +56,28 @@ async fn the_entity_of_a_node_that_was_killed_goes_on_at_another() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_a_node_gave_up_while_it_could_not_renew_is_free_once_it_hosts_no_more() {
+    let server = server();
+    let a = host(&server.url(), LEASE).await;
+    let caller = node(&server.url(), LEASE).await;
+    caller.host_known::<Account>().await;
+    let at_a = account(&caller, "1");
+    let added = at_a.add(1).timeout(LONG).ask().await;
+    added.expect("a reply").expect("it is saved");
+    server.freeze();
+    while a.hosting.status().entities > 0 {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    server.thaw();
+    a.hosting.announced().await;
+    assert!(a.hosting.leave(LONG).await);
+    let b = host(&server.url(), LEASE).await;
+    let at_b = account(&b.cluster, "1");
+    let amounts = at_b.amounts().timeout(LONG).ask().await;
+    assert_eq!(amounts.expect("nobody has it"), [1]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_node_that_was_paused_does_not_overwrite_what_others_did_meanwhile() {
     let server = server();
     let mut child = ChildNode::start(&server.url(), LEASE).await;

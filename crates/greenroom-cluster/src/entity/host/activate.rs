@@ -1,6 +1,7 @@
 //! The activation of an entity: its lease is claimed, its state loaded, its actor spawned.
 
 use std::fmt::Display;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 
 use greenroom_actor::{ActorRef, AskError};
@@ -86,6 +87,7 @@ impl<E: Entity> Host<E> {
         match claim {
             Claim::Owned { fence } => {
                 let fence = *claimed.get_or_init(|| fence);
+                self.last_fence.fetch_max(fence, Ordering::Relaxed);
                 self.spawn(key, fence, term).await
             }
             Claim::HeldBy { node } => Err(Rejection::Moved { node }),
@@ -130,8 +132,8 @@ impl<E: Entity> Host<E> {
         Ok((state, cell(loaded.version, applied)))
     }
 
-    /// Gives a lease back. If that fails, the node has it until it ends itself, and claims it
-    /// again with the next message.
+    /// Gives a lease back. If that fails, the node has it as long as it hosts the kind, and claims
+    /// it again with the next message.
     pub(super) async fn release(&self, key: &Key, fence: u64) {
         let releasing = self.leases.release(key, fence);
         match timeout(self.settings.activation_timeout, releasing).await {

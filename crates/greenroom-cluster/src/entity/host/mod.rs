@@ -57,6 +57,8 @@ pub(crate) struct Host<E: Entity> {
     in_flight: Arc<Semaphore>,
     activating: Semaphore,
     passivating: Arc<Semaphore>,
+    /// The largest fence of its activations.
+    pub(super) last_fence: AtomicU64,
     /// The moment until which the node's lease holds; `None` for ever.
     held_until: watch::Receiver<Option<Instant>>,
     /// The number of times that the node lost its lease.
@@ -104,6 +106,7 @@ impl<E: Entity> Host<E> {
             in_flight: Arc::new(Semaphore::new(settings.in_flight_max)),
             activating: Semaphore::new(settings.activating_max),
             passivating: Arc::new(Semaphore::new(settings.activating_max)),
+            last_fence: AtomicU64::new(0),
             held_until: parts.held_until,
             terms: AtomicU64::new(0),
             is_draining: AtomicBool::new(false),
@@ -124,10 +127,15 @@ impl<E: Entity> Host<E> {
         self.counts.read(Self::kind(), entities, idle, in_flight)
     }
 
-    /// Takes no more messages, lets the entities handle those that wait, passivates them and gives
-    /// their leases back.
-    pub(crate) async fn drain(self: &Arc<Self>) {
+    /// Takes no more messages, from now on, lets the entities handle those that wait, passivates
+    /// them and gives their leases back.
+    pub(crate) fn drain(self: &Arc<Self>) -> impl Future<Output = ()> + Send + use<E> {
         self.is_draining.store(true, Ordering::Relaxed);
+        let host = Arc::clone(self);
+        async move { host.end_idle().await }
+    }
+
+    async fn end_idle(self: &Arc<Self>) {
         self.passivate_idle(|_| true).await;
         loop {
             let changed = self.changed.notified();

@@ -164,6 +164,8 @@ impl<E: Entity> Host<E> {
         }
         let within = self.settings.handling_timeout;
         match timeout(within, active.cell.finish(outcome.is_ok())).await {
+            // Nobody reads the reply to a durable message; and it may be too long to be sent.
+            Ok(Ok(())) if request.id.is_some() => outcome.map(|_| bytes::Bytes::new()),
             Ok(Ok(())) => outcome,
             Ok(Err(error)) => Err(not_saved(&error)),
             Err(_) => {

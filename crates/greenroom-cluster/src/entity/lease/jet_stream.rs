@@ -5,6 +5,7 @@ use greenroom_actor::BoxError;
 use super::{Claim, Leases};
 use crate::entity::Key;
 use crate::entity::kv::{Bucket, NotReplaced};
+use crate::node::Record;
 
 /// The tries to replace a record that others replace meanwhile. Each failed one means that another
 /// node has succeeded.
@@ -13,8 +14,10 @@ const TRIES_MAX: u32 = 4;
 /// Leases in a bucket of `JetStream`: for each entity a record with the id of the node that has it,
 /// empty if none has. The fence is the revision of the record.
 ///
-/// A node counts as registered while its record is in the bucket of nodes. A lagging look there, or
-/// at the lease, can only fail to get a lease, or take one from a node that lives.
+/// A node counts as registered while its record is in the bucket of nodes, and does not say that
+/// the host of this lease has ended: a node that gave up an idle entity as its own lease was over
+/// leaves the entity's behind, and may host it no more. A lagging look there, or at the lease, can
+/// only fail to get a lease, or take one from a node that lives.
 #[derive(Debug)]
 pub(crate) struct JetStreamLeases {
     leases: Bucket,
@@ -36,7 +39,10 @@ impl JetStreamLeases {
         let name = key.name();
         for _ in 0..TRIES_MAX {
             let last = self.leases.last(&name).await?;
-            if let Some(node) = self.other_holder(last.value).await? {
+            if let Some(node) = self
+                .other_holder(key.kind(), last.value, last.revision)
+                .await?
+            {
                 return Ok(Claim::HeldBy { node });
             }
             let mine = Bytes::copy_from_slice(self.node.as_bytes());
@@ -49,15 +55,24 @@ impl JetStreamLeases {
         Err(format!("others claim {key} too: not got in {TRIES_MAX} tries").into())
     }
 
-    /// Returns the registered node that holds a lease, if it is not this one.
-    async fn other_holder(&self, lease: Option<Bytes>) -> Result<Option<String>, BoxError> {
+    /// Returns the registered node that holds a lease of this kind, if it is not this one.
+    async fn other_holder(
+        &self,
+        kind: &str,
+        lease: Option<Bytes>,
+        fence: u64,
+    ) -> Result<Option<String>, BoxError> {
         let Some(lease) = lease else { return Ok(None) };
         let node = std::str::from_utf8(&lease)?;
         if node.is_empty() || *node == *self.node {
             return Ok(None);
         }
-        let record = self.nodes.last(node).await?;
-        Ok(record.value.map(|_| node.to_owned()))
+        let Some(record) = self.nodes.last(node).await?.value else {
+            return Ok(None);
+        };
+        // A record that cannot be read is of a node that lives.
+        let record = serde_json::from_slice::<Record>(&record).unwrap_or_default();
+        Ok((!record.has_ended(kind, fence)).then(|| node.to_owned()))
     }
 
     async fn try_release(&self, key: &Key, fence: u64) -> Result<(), BoxError> {

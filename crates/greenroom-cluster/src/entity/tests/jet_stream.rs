@@ -160,6 +160,25 @@ async fn the_lease_of_a_node_that_is_gone_is_taken() {
 }
 
 #[tokio::test]
+async fn the_lease_of_a_node_whose_entities_of_the_kind_have_ended_is_taken() {
+    let buckets = Buckets::new(Duration::ZERO).await;
+    let (a, b) = (buckets.register("a").await, buckets.register("b").await);
+    let first = owned(&a, "1").await;
+    for (ended, last, is_held) in [
+        ("album", first, true),
+        ("account", first - 1, true),
+        ("account", first, false),
+    ] {
+        let record = format!(r#"{{"name":"a","entities_ended":{{"{ended}":{last}}}}}"#);
+        let put = buckets.nodes.put("a", record.into()).await;
+        put.expect("it is taken");
+        let claimed = claim(&b, "1").await;
+        assert_eq!(claimed == held_by("a"), is_held, "{claimed:?}");
+    }
+    assert!(owned(&b, "1").await > first);
+}
+
+#[tokio::test]
 async fn the_lease_of_a_node_that_is_not_heard_of_is_taken() {
     let buckets = Buckets::new(Duration::from_secs(1)).await;
     let (a, b) = (buckets.register("a").await, buckets.register("b").await);
