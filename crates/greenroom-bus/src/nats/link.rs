@@ -195,9 +195,16 @@ impl Link {
         }
     }
 
-    /// Sends the requests that are due.
+    /// Sends the requests that are due. Those that come meanwhile have their turn later.
     async fn subscribe(&mut self) -> Result<(), LinkError> {
-        while self.subscribe_some().await? {}
+        let nats = Arc::clone(&self.nats);
+        let channels = &nats.remote.channels;
+        for _ in 0..=channels.due() / CHANGES_MAX {
+            if !self.subscribe_some().await? {
+                return Ok(());
+            }
+        }
+        channels.changed.notify_one();
         Ok(())
     }
 

@@ -97,9 +97,15 @@ impl Link {
         }
     }
 
-    /// Sends the requests that are due.
+    /// Sends the requests that are due. Those that come meanwhile have their turn later.
     async fn subscribe(&self, connection: &mut Connection) -> Result<(), LinkError> {
-        while self.subscribe_some(connection).await? {}
+        let channels = &self.redis.remote.channels;
+        for _ in 0..=channels.due() / CHANGES_MAX {
+            if !self.subscribe_some(connection).await? {
+                return Ok(());
+            }
+        }
+        channels.changed.notify_one();
         Ok(())
     }
 

@@ -152,6 +152,11 @@ impl<N: Naming> Channels<N> {
         }
     }
 
+    /// Returns the most requests that are due now.
+    pub(crate) fn due(&self) -> usize {
+        self.state.lock().to_look_at.len()
+    }
+
     /// Takes up to `changes_max` requests. They count as sent from now on.
     pub(crate) fn next_changes(&self, changes_max: usize) -> Vec<Change<N::Kind>> {
         let mut state = self.state.lock();

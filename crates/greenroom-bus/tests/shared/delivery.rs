@@ -152,11 +152,12 @@ fn come_and_go(bus: &greenroom_bus::Bus, is_over: &AtomicBool) {
 async fn messages_are_published_while_subscriptions_come_and_go_all_the_time() {
     let server = Server::start();
     let bus = impatient(server.settings());
-    within(bus.connected()).await;
     let is_over = AtomicBool::new(false);
     let outcome = thread::scope(|scope| {
+        // From before there is a connection on.
         scope.spawn(|| come_and_go(&bus, &is_over));
         let publishing = async {
+            within(bus.connected()).await;
             for number in 0..20 {
                 let publishing = bus.publish("/a", number.to_string());
                 tokio::time::timeout(DEADLINE, publishing).await??;
