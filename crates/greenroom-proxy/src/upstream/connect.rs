@@ -18,13 +18,16 @@ use hyper_util::rt::TokioIo;
 use tokio::net::{TcpStream, UnixStream, lookup_host};
 use tokio::sync::Mutex;
 use tokio::task::{JoinHandle, spawn};
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, sleep, timeout};
 use tower_service::Service;
 
 use crate::address::UpstreamAddress;
 
 /// The time for which the addresses of a name are used again.
 const RESOLVED_TIME: Duration = Duration::from_secs(10);
+
+/// The pause before a Unix socket that has no room for another connection is tried again.
+const FULL_PAUSE: Duration = Duration::from_millis(10);
 
 /// The time for which a name server is waited for where the last addresses are known.
 const LOOKUP_TIME: Duration = Duration::from_secs(1);
@@ -81,7 +84,7 @@ impl Service<Uri> for Connector {
             Ok(match target {
                 Target::Tcp(mut tcp, _) => Stream::new(Io::Tcp(tcp.call(uri).await?)),
                 Target::Unix(path) => {
-                    let stream = UnixStream::connect(&*path).await?;
+                    let stream = connect_unix(&path).await?;
                     Stream::new(Io::Unix(TokioIo::new(stream)))
                 }
             })
@@ -92,6 +95,17 @@ impl Service<Uri> for Connector {
                 Err(elapsed) => Err(io::Error::from(elapsed).into()),
             }
         })
+    }
+}
+
+/// Connects to a Unix socket. If as many connections as may wait there already do, the system does
+/// not wait, as it does for TCP, but fails at once (`EAGAIN`, connect(2)).
+async fn connect_unix(path: &Path) -> io::Result<UnixStream> {
+    loop {
+        match UnixStream::connect(path).await {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => sleep(FULL_PAUSE).await,
+            connected => return connected,
+        }
     }
 }
 

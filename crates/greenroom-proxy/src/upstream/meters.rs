@@ -31,7 +31,11 @@ pub(super) fn failed(upstream: &Arc<str>, failure: Failure) {
     .increment(1);
 }
 
-pub(super) fn resting(upstream: &Arc<str>, is_resting: bool) {
-    let resting = gauge!("greenroom_proxy_resting", "upstream" => label(upstream));
-    resting.set(u8::from(is_resting));
+/// Counts a rest. Several proxies may have the same upstream, each with what it knows of it.
+pub(super) fn rest_began(upstream: &Arc<str>) {
+    gauge!("greenroom_proxy_resting", "upstream" => label(upstream)).increment(1);
+}
+
+pub(super) fn rest_ended(upstream: &Arc<str>) {
+    gauge!("greenroom_proxy_resting", "upstream" => label(upstream)).decrement(1);
 }

@@ -115,6 +115,17 @@ impl Upstreams {
     }
 }
 
+impl Drop for Upstreams {
+    fn drop(&mut self) {
+        let members = self.balance.get_mut().members();
+        for (upstream, member) in self.list.iter().zip(members) {
+            if member.is_resting() {
+                meters::rest_ended(&upstream.name);
+            }
+        }
+    }
+}
+
 impl Permit {
     fn upstream(&self) -> &Upstream {
         &self.upstreams.list[self.choice.index]
@@ -145,7 +156,7 @@ impl Permit {
         let has_recovered = self.upstreams.balance.lock().responded(self.choice.index);
         if has_recovered {
             let upstream = self.upstream();
-            meters::resting(&upstream.name, false);
+            meters::rest_ended(&upstream.name);
             tracing::info!(target: "proxy", upstream = &*upstream.name, "it responds again");
         }
     }
@@ -154,6 +165,7 @@ impl Permit {
     pub(crate) fn failed(&mut self, failure: Failure, error: &str) {
         self.is_open_trial = false;
         let mut balance = self.upstreams.balance.lock();
+        let was_resting = balance.members()[self.choice.index].is_resting();
         let rest = balance.failed(self.choice, Instant::now());
         drop(balance);
         self.note(failure, error);
@@ -165,8 +177,8 @@ impl Permit {
             return;
         };
         upstream.counts.lock().rests += 1;
-        meters::resting(&upstream.name, true);
-        if !self.choice.is_trial {
+        if !was_resting {
+            meters::rest_began(&upstream.name);
             tracing::warn!(
                 target: "proxy",
                 upstream = &*upstream.name, ?rest, error,

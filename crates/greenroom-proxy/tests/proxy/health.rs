@@ -1,8 +1,12 @@
 //! Upstreams that rest, and come back.
 
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::pin::pin;
 use std::time::Duration;
 
-use greenroom_proxy::{Settings, UpstreamState};
+use futures_util::FutureExt;
+use greenroom_proxy::{Proxy, Settings, UpstreamState};
+use tower::ServiceExt;
 
 use crate::rig::{Rig, get, nobody, send, status_of, to, until, within};
 use crate::upstreams::{Scripted, serve, start_echo};
@@ -141,6 +145,48 @@ async fn requests_go_where_fewest_are_under_way() {
         drop(stream);
         until(|| rig.upstream(0).in_flight == 0).await;
         rig.end().await;
+    })
+    .await;
+}
+
+/// Connects until the listener has as many connections as may wait there.
+async fn fill(path: &std::path::Path) -> Vec<tokio::net::UnixStream> {
+    let mut waiting = Vec::new();
+    loop {
+        match tokio::net::UnixStream::connect(path).await {
+            Ok(stream) => waiting.push(stream),
+            Err(error) => {
+                assert_eq!(error.kind(), std::io::ErrorKind::WouldBlock);
+                return waiting;
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_unix_socket_that_has_no_room_just_now_is_waited_for() {
+    within(async {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("up.sock");
+        let listener = UnixListener::bind(&path).unwrap();
+        let waiting = fill(&path).await;
+        let upstream = format!("unix:{}", path.display());
+        let proxy = Proxy::new(Settings::new([upstream.parse().unwrap()])).unwrap();
+        let request = http::Request::new(axum::body::Body::empty());
+        let mut responding = pin!(proxy.clone().oneshot(request));
+        assert!(responding.as_mut().now_or_never().is_none());
+        let serving = tokio::task::spawn_blocking(move || {
+            for _ in &waiting {
+                listener.accept().unwrap();
+            }
+            let (mut stream, _): (UnixStream, _) = listener.accept().unwrap();
+            let fine = b"HTTP/1.1 204 Fine\r\n\r\n";
+            std::io::Write::write_all(&mut stream, fine).unwrap();
+            stream
+        });
+        assert_eq!(responding.await.unwrap().status(), 204);
+        assert_eq!(proxy.status().upstreams[0].failures_in_a_row, 0);
+        drop(serving.await);
     })
     .await;
 }

@@ -203,7 +203,7 @@ pub const METRICS: &[Metric] = &[
         "Failures: connect, connect_timeout, response_head_timeout, response_head, \
          response_body, status",
     ),
-    gauge("greenroom_proxy_resting", UPSTREAM, "1 while the upstream rests after failures"),
+    gauge("greenroom_proxy_resting", UPSTREAM, "Proxies for which the upstream rests"),
     counter(
         "greenroom_proxy_rejected_total", &["reason"],
         "Requests that no upstream was given: in_flight (503), loop (508)",
