@@ -9,8 +9,9 @@ use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use super::growth::Growth;
 use super::member::{END_WAIT, Member, Reason};
+use super::meters::Meters;
+use super::rejection_log;
 use super::shared::Shared;
-use super::{meters, rejection_log};
 use crate::pool::{Ending, WorkerLoad};
 
 /// The interval between looks, if the pool asks for none before.
@@ -25,6 +26,7 @@ pub(super) async fn watch_workers(shared: Arc<Shared>) {
     looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut slow_look_at = Instant::now();
     let mut growth = Growth::default();
+    let meters = Meters::new(&shared.status());
     loop {
         tokio::select! {
             now = looks.tick() => {
@@ -32,7 +34,7 @@ pub(super) async fn watch_workers(shared: Arc<Shared>) {
                 if now >= slow_look_at {
                     slow_look_at = now + SLOW_LOOK_INTERVAL;
                     growth.look(&shared, &shared.pool.loads(), now);
-                    meters::record(&shared.status());
+                    meters.record(&shared.status());
                 }
             }
             () = shared.pool.changed() => {}
