@@ -129,26 +129,58 @@ impl Exchange {
         parts: &mut Parts,
         wish: Wish,
     ) -> Result<Response<ResponseBody>, Response<ResponseBody>> {
-        let origin = Origin {
-            route: Route::LEAVING,
-            client: self.client(parts),
-        };
-        let run = self.admitted(origin).await?;
-        let worker = Arc::clone(run.worker());
-        let tell = |out: &mut Vec<u8>| self.tell(out, parts, &Upload::None);
-        match upgrade::ask(run, tell, wish).await {
-            Ok(upgrade::Outcome::Raw(response)) => Ok(response),
-            Ok(upgrade::Outcome::Call(response, call)) => {
-                let response = respond(response, call, parts);
-                response.map_err(|malformed| self.forbidden(&malformed, &worker, parts))
+        let (route, client) = (Route::LEAVING, self.client(parts));
+        let mut workers = 0;
+        loop {
+            let run = self.admitted(Origin { route, client }).await?;
+            let worker = Arc::clone(run.worker());
+            let tell = |out: &mut Vec<u8>| self.tell(out, parts, &Upload::None);
+            let lost = match upgrade::ask(run, tell).await {
+                Ok(upgrade::Outcome::Raw(raw)) => {
+                    let opened = raw.open(wish);
+                    return opened.map_err(|error| self.not_upgraded(&error, &worker, parts));
+                }
+                Ok(upgrade::Outcome::Call(response, call)) => {
+                    let response = respond(response, call, parts);
+                    return response
+                        .map_err(|malformed| self.forbidden(&malformed, &worker, parts));
+                }
+                Err(UpgradeError::NoResponse(NoResponse::Lost(lost))) => lost,
+                Err(UpgradeError::Unreachable(error)) => {
+                    let (worker, pid) = (worker.key, worker.pid);
+                    tracing::warn!(target: "psgi", worker, %pid, %error, "it cannot be reached");
+                    Lost::Unsent
+                }
+                Err(error) => return Err(self.not_upgraded(&error, &worker, parts)),
+            };
+            workers += 1;
+            if workers == WORKERS_MAX || !may_repeat(lost, &parts.method) {
+                return Err(self.lost(lost, &worker, parts));
             }
-            Err(UpgradeError::NoResponse(NoResponse::Lost(lost))) => {
-                Err(self.lost(lost, &worker, parts))
-            }
-            Err(error) => {
-                tracing::error!(target: "psgi", %error, route = route(parts), "an upgrade failed");
-                Err(bad_gateway())
-            }
+        }
+    }
+
+    /// Logs why a request that asks to leave HTTP has no response of the application, and returns
+    /// one.
+    fn not_upgraded(
+        &self,
+        error: &UpgradeError,
+        worker: &Worker,
+        parts: &Parts,
+    ) -> Response<ResponseBody> {
+        if let UpgradeError::NoResponse(NoResponse::Malformed(malformed)) = error {
+            return self.forbidden(malformed, worker, parts);
+        }
+        let (application, route) = (self.gateway.settings().name(), route(parts));
+        let (worker, pid) = (worker.key, worker.pid);
+        tracing::error!(
+            target: "psgi",
+            %error, application, worker, %pid, route,
+            "an upgrade failed"
+        );
+        match error {
+            UpgradeError::Io(_) => bad_gateway(),
+            _ => application_failed(),
         }
     }
 

@@ -36,15 +36,26 @@ pub(crate) struct Wish(OnUpgrade);
 
 /// The application's response to the wish.
 pub(crate) enum Outcome {
-    /// The application wrote it on its socket.
-    Raw(Response<ResponseBody>),
+    /// The application writes it on its socket.
+    Raw(Raw),
     /// The application responded as to any request.
     Call(WorkerResponse, Call),
 }
 
+/// A response whose head has come on the application's socket.
+pub(crate) struct Raw {
+    head: Response<()>,
+    input: Bytes,
+    io: UnixStream,
+    kept: (Call, Stay),
+}
+
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum UpgradeError {
+    /// It has nothing of the request.
     #[error("the worker cannot be reached: {0}")]
+    Unreachable(io::Error),
+    #[error("the application's socket broke: {0}")]
     Io(#[from] io::Error),
     #[error("the application did not write an HTTP response: {0}")]
     Head(#[from] httparse::Error),
@@ -70,12 +81,12 @@ pub(crate) fn wish(parts: &mut Parts) -> Option<Wish> {
 pub(crate) async fn ask(
     run: Run,
     environment: impl FnOnce(&mut Vec<u8>),
-    wish: Wish,
 ) -> Result<Outcome, UpgradeError> {
     static TOKENS: AtomicU32 = AtomicU32::new(0);
     let token = TOKENS.fetch_add(1, Ordering::Relaxed);
     // Connected before the request, which names the connection by its token.
-    let mut io = connect(run.worker(), token).await?;
+    let connected = connect(run.worker(), token).await;
+    let mut io = connected.map_err(UpgradeError::Unreachable)?;
     // From now on, so that a worker that is to end waits for a handshake behind the call's end too.
     let stay = run.pool().stay(run.worker().key);
     let kept = (
@@ -87,7 +98,7 @@ pub(crate) async fn ask(
     let response = tokio::select! {
         biased;
         head = read_head(&mut io, &mut input) => match head? {
-            Some(head) => return open(head, input.freeze(), io, kept, wish).map(Outcome::Raw),
+            Some(head) => return Ok(raw(head, input, io, kept)),
             None => poll_fn(|cx| call.poll_response(cx, |_| {})).await,
         },
         response = poll_fn(|cx| call.poll_response(cx, |_| {})) => response,
@@ -96,7 +107,7 @@ pub(crate) async fn ask(
         Ok(response) => Ok(Outcome::Call(response, kept.0)),
         // The response is over off the socket; it may still come on it.
         Err(NoResponse::Aborted) => match read_head(&mut io, &mut input).await? {
-            Some(head) => open(head, input.freeze(), io, kept, wish).map(Outcome::Raw),
+            Some(head) => Ok(raw(head, input, io, kept)),
             None => Err(UpgradeError::NoResponse(NoResponse::Aborted)),
         },
         Err(no_response) => Err(UpgradeError::NoResponse(no_response)),
@@ -147,26 +158,39 @@ fn parse(input: &[u8]) -> Result<Option<(Response<()>, usize)>, UpgradeError> {
     Ok(Some((head.extension(names).body(())?, length)))
 }
 
-fn open(
-    head: Response<()>,
-    input: Bytes,
-    io: UnixStream,
-    kept: (Call, Stay),
-    wish: Wish,
-) -> Result<Response<ResponseBody>, UpgradeError> {
-    kept.0.leave_http();
-    if head.status() == StatusCode::SWITCHING_PROTOCOLS {
-        tokio::task::spawn_local(relay(wish, input, io, kept));
-        return Ok(head.map(|()| ResponseBody::whole(Bytes::new())));
+fn raw(head: Response<()>, input: BytesMut, io: UnixStream, kept: (Call, Stay)) -> Outcome {
+    let input = input.freeze();
+    Outcome::Raw(Raw {
+        head,
+        input,
+        io,
+        kept,
+    })
+}
+
+impl Raw {
+    /// Returns the response; if it leaves HTTP, what follows is relayed to who wished it.
+    pub(crate) fn open(self, wish: Wish) -> Result<Response<ResponseBody>, UpgradeError> {
+        let Self {
+            head,
+            input,
+            io,
+            kept,
+        } = self;
+        kept.0.leave_http();
+        if head.status() == StatusCode::SWITCHING_PROTOCOLS {
+            tokio::task::spawn_local(relay(wish, input, io, kept));
+            return Ok(head.map(|()| ResponseBody::whole(Bytes::new())));
+        }
+        if head.headers().contains_key(TRANSFER_ENCODING) {
+            return Err(UpgradeError::Encoded);
+        }
+        let length = head.headers().get(CONTENT_LENGTH);
+        let length = length.and_then(|length| length.to_str().ok()?.parse().ok());
+        let left = length.unwrap_or(u64::MAX);
+        let raw = RawBody::new(io, input, left, kept);
+        Ok(head.map(|()| ResponseBody::raw(raw)))
     }
-    if head.headers().contains_key(TRANSFER_ENCODING) {
-        return Err(UpgradeError::Encoded);
-    }
-    let length = head.headers().get(CONTENT_LENGTH);
-    let length = length.and_then(|length| length.to_str().ok()?.parse().ok());
-    let left = length.unwrap_or(u64::MAX);
-    let raw = RawBody::new(io, input, left, kept);
-    Ok(head.map(|()| ResponseBody::raw(raw)))
 }
 
 async fn relay(wish: Wish, input: Bytes, mut io: UnixStream, kept: (Call, Stay)) {

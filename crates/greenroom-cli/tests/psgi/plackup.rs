@@ -69,6 +69,19 @@ fn hangup_brings_new_workers_of_the_same_application() {
     folder.assert_left_alone();
 }
 
+#[test]
+fn an_upgrade_is_refused_and_it_serves_on() {
+    let folder = Folder::with("sub { [200, [], [$$]] };");
+    let mut server = Running::start(&mut plackup(&folder, &["--workers", "1"]));
+    let before = http::get(&server.address, "/").text();
+    server.signal(Signal::USR2);
+    server.wait_for_log("no upgrade is begun");
+    assert_eq!(http::get(&server.address, "/").text(), before);
+    server.signal(Signal::TERM);
+    assert_eq!(server.wait().code(), Some(0));
+    folder.assert_left_alone();
+}
+
 /// Killed, it cannot notify any process; those that it has started must notice.
 #[test]
 fn everything_ends_when_plackup_is_killed() {

@@ -105,12 +105,17 @@ impl Link {
 
     /// Sends a frame that names a request, and perhaps a number.
     pub(super) fn send_note(&self, kind: u8, key: usize, with: Option<u32>) {
+        let sequence = self.entries.borrow()[key].sequence;
+        self.send_note_of(wire_id(key, sequence), kind, with);
+    }
+
+    /// Sends a frame with this id of a request, and perhaps a number.
+    pub(super) fn send_note_of(&self, id: u32, kind: u8, with: Option<u32>) {
         if self.state.get() == State::Ended {
             return;
         }
-        let sequence = self.entries.borrow()[key].sequence;
         frame::append(&mut self.out.borrow_mut(), kind, |out| {
-            out.extend_from_slice(&wire_id(key, sequence).to_be_bytes());
+            out.extend_from_slice(&id.to_be_bytes());
             if let Some(with) = with {
                 out.extend_from_slice(&with.to_be_bytes());
             }

@@ -149,11 +149,12 @@ impl Entry {
         }
     }
 
-    /// Notes that the worker learns how much the client has taken.
+    /// Notes that the worker learns how much the client has taken. Only of a run that waited for it
+    /// the time limit begins anew: what clients do is no sign of life of a worker.
     pub(super) fn acknowledge(&mut self, bytes: usize, settlement: &mut Settlement) {
         self.unacknowledged -= bytes;
-        settlement.progress = true;
         if self.phase == Phase::Stalled {
+            settlement.progress = true;
             settlement.change(&mut self.phase, Phase::Running);
         }
     }
@@ -163,10 +164,12 @@ impl Entry {
         self.wanted = Wanted::No;
         self.body.clear();
         self.beginning = None;
-        settlement.progress = true;
         match self.phase {
             // No client is waited for any more, so the time limit counts from now on.
-            Phase::Stalled | Phase::Detached => settlement.change(&mut self.phase, Phase::Running),
+            Phase::Stalled | Phase::Detached => {
+                settlement.progress = true;
+                settlement.change(&mut self.phase, Phase::Running);
+            }
             Phase::Waiting => settlement.change(&mut self.phase, Phase::Unwanted),
             _ => {}
         }

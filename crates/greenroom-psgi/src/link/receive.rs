@@ -29,6 +29,11 @@ impl Link {
         if held_run && !entry.phase.holds_run() && entry.place.behind.is_some() {
             self.behind.set(self.behind.get() - 1);
         }
+        if entry.is_abandoned() && matches!(frame.kind, b'h' | b's') {
+            // A call that runs an event loop of its own may have been told before there was
+            // anything that could end.
+            self.send_note_of(id, b'G', None);
+        }
         if entry.is_over() && entry.is_abandoned() {
             entries.remove(key);
         }

@@ -8,6 +8,7 @@ mod extensions;
 mod fairness;
 mod faults;
 mod keepalive;
+mod leaving;
 mod load;
 mod log;
 mod losses;

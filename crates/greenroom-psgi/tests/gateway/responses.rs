@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use http::{Method, Request, StatusCode};
 use http_body_util::Full;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::rig::{Response, Rig, ask, text, within};
 
@@ -27,9 +28,13 @@ const APP: &str = r#"
         '/dies'      => sub { die "on purpose\n" },
         '/split'     => sub { [200, ['X-A' => "one\r\nX-B: two"], []] },
         '/wide'      => sub { [200, [], ["\x{263a}"]] },
+        '/wide-text' => sub { sub { $_[0]->([200, []])->write(bless [], 'Wide') } },
+        '/renamed'   => sub { $_[0]{REQUEST_URI} = "/\x{263a}"; die "on purpose\n" },
         '/nothing'   => sub { undef },
         '/silent'    => sub { sub { } },
     );
+    package Wide;
+    use overload '""' => sub { "\x{263a}" };
     package Lines;
     sub new { my ($class, @lines) = @_; bless {lines => \@lines}, $class }
     sub getline { shift @{ $_[0]{lines} } }
@@ -131,6 +136,7 @@ async fn what_goes_wrong_is_a_500_and_the_worker_lives_on() {
             "/dies",
             "/split",
             "/wide",
+            "/renamed",
             "/nothing",
             "/silent",
             "/no-such-sub",
@@ -146,6 +152,13 @@ async fn what_goes_wrong_is_a_500_and_the_worker_lives_on() {
                 "it tells what is for the log"
             );
         }
+        // It has begun, so it is broken off.
+        let mut broken = rig.connect().await;
+        let asked = b"GET /wide-text HTTP/1.1\r\nHost: a\r\n\r\n";
+        broken.write_all(asked).await.unwrap();
+        let mut response = Vec::new();
+        _ = broken.read_to_end(&mut response).await;
+        assert!(!response.ends_with(b"0\r\n\r\n"), "{response:?}");
         assert_eq!(text(&rig.get("/short").await), "one two");
         rig.end().await;
     })

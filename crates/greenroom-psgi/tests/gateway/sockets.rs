@@ -418,3 +418,32 @@ async fn names_keep_their_case_in_responses_to_an_upgrade() {
     })
     .await;
 }
+
+/// Responses that HTTP forbids, on the socket and off it.
+const FORBIDDEN: &str = r#"
+    sub {
+        my $env = shift;
+        return [200, ['X-A' => "one\r\nX-B: two"], []] if $env->{PATH_INFO} eq '/split';
+        my $io = $env->{'psgix.io'};
+        syswrite $io, "no HTTP\r\n\r\n" if $env->{PATH_INFO} eq '/wrong';
+        close $io;
+        [200, [], []];
+    };
+"#;
+
+#[tokio::test]
+async fn what_an_application_does_wrong_is_a_500_where_the_client_offered_to_leave_http() {
+    within(async {
+        let rig = Rig::serve(FORBIDDEN).await;
+        for path in ["/split", "/wrong"] {
+            let ask = format!(
+                "GET {path} HTTP/1.1\r\nHost: a\r\nConnection: Upgrade, close\r\n\
+                 Upgrade: x\r\n\r\n"
+            );
+            let response = rig.exchange(ask.as_bytes()).await;
+            assert!(response.starts_with("HTTP/1.1 500 "), "{path}: {response}");
+        }
+        rig.end().await;
+    })
+    .await;
+}

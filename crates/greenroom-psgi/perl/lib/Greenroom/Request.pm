@@ -78,7 +78,7 @@ sub stream_file {
 
 sub _writer {
     my ($self, $status, $headers) = @_;
-    $self->begin($status, $headers);
+    $self->{left} ? $self->_end_stream : $self->begin($status, $headers);
     return Greenroom::Writer->new($self);
 }
 
@@ -95,6 +95,7 @@ sub write {
     $self->_look if $self->{waits};
     return $self->_left if $self->{left};
     die "write after close\n" if $self->{ended} || $self->{closing};
+    $bytes = "$bytes" if ref $bytes;    # of an object, downgrade would not see the text
     utf8::downgrade($bytes, 1) or die "Wide character in write: encode what is written\n";
     return 1 if $self->{head};
     $self->{unsent} .= $bytes;

@@ -341,6 +341,7 @@ sub end_child {
 sub log_error {
     my ($self, $name, $message, $before) = @_;
     ($name, $message) = ($name // '', _text($message, $before // ''));
+    utf8::encode($name) if utf8::is_utf8($name);
     return if $self->{control} && $$ == $self->{pid}
         && write_all($self->{control}, frame('E', pack 'N/a*a*', $name, $message));
     print {*STDERR} 'greenroom: ', $name eq '' ? '' : "$name: ", $message, "\n";

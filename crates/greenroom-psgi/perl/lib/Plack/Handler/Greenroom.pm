@@ -73,7 +73,7 @@ sub run {
     _exec($theirs, $program, 'serve', '--attach', "$dir", @arguments) if !$front;
     close $theirs;
     _let_go($passed);
-    my @passed_on = qw(TERM INT HUP USR1);
+    my @passed_on = qw(TERM INT HUP USR1 USR2);
     local @SIG{@passed_on} = map { my $name = $_; sub { kill $name, $front } } @passed_on;
     my $parent = $$;
     my $zygote = Greenroom::Zygote->new(channel => $ours, dir => "$dir", application => $app,
