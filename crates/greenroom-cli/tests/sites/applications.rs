@@ -2,6 +2,10 @@
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixListener;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
 
 use crate::site::{Directory, Response, Site, begin};
 
@@ -105,20 +109,77 @@ respond = "hello"
     assert!(found.text().contains("host=localhost"), "{}", found.text());
     let stripped = site.get("/stripped/x").text();
     assert!(stripped.starts_with("GET script= path=/x "), "{stripped}");
+    let encoded = site.get("/stripped%2Fx").text();
+    assert!(encoded.starts_with("GET script= path=/x "), "{encoded}");
     drop(upstream);
     assert_eq!(site.get("/api/x").status, 502);
     assert_eq!(site.get("/hello").text(), "hello");
 }
 
-/// Asks for the status, by the address in the log.
-fn status(site: &Site) -> serde_json::Value {
+/// Returns the address for operators, which is in the log.
+fn admin(site: &Site) -> String {
     let line = site.server.wait_for_log("status at");
     let (_, address) = line.split_once("http://").expect("it says where");
-    let address = address.split(['/', ' ', '"']).next().expect("an address");
-    let mut asked = begin(address, "GET", "/greenroom/status", "Host: localhost\r\n");
+    let address = address.split(['/', ' ', '"']).next();
+    address.expect("an address").to_owned()
+}
+
+fn ask(admin: &str, path: &str) -> Vec<u8> {
+    let mut asked = begin(admin, "GET", path, "Host: localhost\r\n");
     let mut bytes = Vec::new();
     asked.read_to_end(&mut bytes).expect("it ends");
-    serde_json::from_slice(&Response::parse(&bytes).body).expect("JSON")
+    Response::parse(&bytes).body
+}
+
+fn status(site: &Site) -> serde_json::Value {
+    let status = ask(&admin(site), "/greenroom/status");
+    serde_json::from_slice(&status).expect("JSON")
+}
+
+/// Waits until the metrics of the only application have this value.
+fn await_metric(admin: &str, name: &str, value: &str) {
+    let prefix = format!("greenroom_psgi_{name}{{");
+    let is_shown = || {
+        let metrics = String::from_utf8(ask(admin, "/greenroom/metrics")).expect("text");
+        let mut lines = metrics.lines().filter(|line| line.starts_with(&prefix));
+        lines.any(|line| line.rsplit(' ').next() == Some(value))
+    };
+    let begin = Instant::now();
+    while !is_shown() {
+        assert!(begin.elapsed() < Duration::from_mins(1), "{name} {value}");
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn the_metrics_go_on_when_an_application_changes_and_end_with_it() {
+    let with = |workers: u32| {
+        format!(
+            "[[site]]\n[[site.route]]\npath = \"/\"\n\
+             psgi = {{ app = \"app.psgi\", workers = {workers} }}\n"
+        )
+    };
+    let directory = Directory::new(&with(1));
+    directory.write("app.psgi", TELLING);
+    let site = Site::serve(directory, &["--status-listen", "127.0.0.1:0"]);
+    let admin = admin(&site);
+    let reload = |file: Option<String>, ready: &str| {
+        if let Some(file) = file {
+            site.directory.write("greenroom.toml", file);
+        }
+        site.server.signal(Signal::HUP);
+        site.server.wait_for_log(ready);
+    };
+    reload(None, "is loaded anew");
+    await_metric(&admin, "reloads_total", "1");
+    reload(Some(with(2)), "started=1 kept=0 ended=1");
+    await_metric(&admin, "workers_wanted", "2");
+    reload(None, "is loaded anew");
+    await_metric(&admin, "reloads_total", "2");
+    let none = "[[site]]\n[[site.route]]\npath = \"/\"\nrespond = \"none\"\n";
+    reload(Some(none.to_owned()), "started=0 kept=0 ended=1");
+    await_metric(&admin, "workers_wanted", "0");
+    await_metric(&admin, "reloads_total", "2");
 }
 
 #[test]

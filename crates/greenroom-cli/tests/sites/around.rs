@@ -132,6 +132,13 @@ fn responses_are_compressed_by_type_and_size() {
         &format!("{accepted}Range: bytes=0-3\r\n"),
     );
     assert_eq!((part.status, part.text()), (206, "word".to_owned()));
+}
+
+#[test]
+fn a_response_that_was_compressed_is_confirmed_by_its_own_tag() {
+    let site = site();
+    let accepted = "Accept-Encoding: gzip\r\n";
+    let page = ask(&site, "/page.html", accepted);
     let tag = page.field("etag").expect("a tag");
     let same = ask(
         &site,
@@ -139,7 +146,16 @@ fn responses_are_compressed_by_type_and_size() {
         &format!("{accepted}If-None-Match: {tag}\r\n"),
     );
     assert_eq!(same.status, 304);
-    assert_eq!(same.field("vary"), page.field("vary"));
+    for name in ["etag", "vary"] {
+        assert_eq!(same.field(name), page.field(name), "{name}");
+    }
+    let strong = tag.strip_prefix("W/").expect("it is weak");
+    let same = ask(
+        &site,
+        "/page.html",
+        &format!("If-None-Match: \"other\", {strong}\r\n"),
+    );
+    assert_eq!((same.status, same.field("etag")), (304, Some(strong)));
 }
 
 #[test]

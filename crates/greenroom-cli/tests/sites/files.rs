@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::Read;
 use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::net::UnixListener;
 use std::process::Command;
 
 use crate::site::{Directory, Response, Site};
@@ -45,6 +46,8 @@ fn site() -> Site {
         .arg(directory.path("public/fifo"))
         .status();
     assert!(fifo.expect("mkfifo is there").success());
+    // It stays when it is bound no more.
+    UnixListener::bind(directory.path("public/socket")).expect("it is free");
     Site::serve(directory, &[])
 }
 
@@ -105,6 +108,7 @@ fn nothing_outside_and_nothing_hidden_is_served() {
         "/page.html/",
         "/page.html/x",
         "/fifo",
+        "/socket",
         r"/below\..\page.html",
         "/below%5c..%5cpage.html",
     ] {

@@ -15,6 +15,81 @@ use crate::file::{At, KeyDoc, Origin, Reading, Value};
 /// The one key without a default, which a value that is no table stands for.
 const SHORT: &str = "to";
 
+/// The meaning of each key, for those who write the file.
+const TEXTS: [(&str, &str); 18] = [
+    (
+        SHORT,
+        "The upstreams, 1 to 256: plain HTTP/1.1, by address or name, or a Unix socket.",
+    ),
+    (
+        "strip_prefix",
+        "Prefix that is taken off the path, segment by segment: of `/api/users` with `/api` \
+         `/users` is left.",
+    ),
+    (
+        "add_prefix",
+        "Prefix that is put before the path, after `strip_prefix`.",
+    ),
+    (
+        "host",
+        "The `Host` that upstreams get: `\"client\"` or `\"upstream\"`, by its address.",
+    ),
+    (
+        "forwarded",
+        "Fields that tell of the client: `\"x-forwarded\"`, `\"forwarded\"` (RFC 7239), \
+         `\"both\"` or `\"none\"`.",
+    ),
+    (
+        "connect_timeout",
+        "Time to resolve and connect; another upstream, or 504, beyond.",
+    ),
+    (
+        "response_head_timeout",
+        "Time without progress until the response begins; another upstream, or 504, beyond.",
+    ),
+    (
+        "body_idle_timeout",
+        "Time between two parts of a response's body; aborted beyond.",
+    ),
+    (
+        "tunnel_idle_timeout",
+        "Time without a byte in a WebSocket or other tunnel; closed beyond.",
+    ),
+    (
+        "idle_timeout",
+        "Time for which idle connections are kept: less than the upstream keeps them.",
+    ),
+    (
+        "idle_max",
+        "Idle connections to each upstream of each loop; 0 keeps none.",
+    ),
+    (
+        "in_flight_max",
+        "Requests and tunnels at an upstream at once; 503 beyond.",
+    ),
+    (
+        "tries_max",
+        "Times that a request is sent, 1 to 16, where that is safe.",
+    ),
+    (
+        "retry_body_bytes_max",
+        "Bytes of an idempotent request's body that are kept for another try.",
+    ),
+    (
+        "failures_max",
+        "Failures in a row after which an upstream rests.",
+    ),
+    (
+        "failure_statuses",
+        "Statuses that count as failures, such as `[502, 503, 504]`.",
+    ),
+    (
+        "rest_first",
+        "Time of the first rest, which doubles with each trial that fails.",
+    ),
+    ("rest_longest", "Longest time of a rest."),
+];
+
 /// The settings of a proxy.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ProxyTable(pub(crate) Settings);
@@ -91,7 +166,7 @@ impl Value for ProxyTable {
             let (form, schema) = form(name, default);
             KeyDoc {
                 name: (*name).to_owned(),
-                text: format!("See `{name}` of `greenroom_proxy::Settings`."),
+                text: text(name).to_owned(),
                 form: form.to_owned(),
                 default: default.map(ToString::to_string).unwrap_or_default(),
                 is_required: *name == SHORT,
@@ -115,6 +190,11 @@ fn one(name: &str, value: &Spanned<DeValue<'_>>, reading: &mut Reading<'_>) -> O
         Ok(_) => Some(line),
         Err(error) => reading.fault(&at.span, error.message().trim_end()),
     }
+}
+
+fn text(name: &str) -> &'static str {
+    let found = TEXTS.iter().find(|(key, _)| *key == name);
+    found.map_or("", |(_, text)| text)
 }
 
 fn values(settings: &Settings) -> BTreeMap<String, Json> {
@@ -169,4 +249,10 @@ impl<'de> Deserializer<'de> for &mut Names {
         bool i8 i16 i32 i64 u8 u16 u32 u64 f32 f64 char str string bytes byte_buf option unit
         unit_struct newtype_struct seq tuple tuple_struct map enum identifier ignored_any
     }
+}
+
+#[test]
+fn each_key_is_explained() {
+    let texts: Vec<_> = TEXTS.iter().map(|(name, _)| *name).collect();
+    assert_eq!(texts, names());
 }

@@ -1,3 +1,4 @@
+use std::borrow::Cow;
 use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -85,8 +86,8 @@ impl tower_service::Service<Request<Body>> for BySite {
                 return ready(text(StatusCode::MISDIRECTED_REQUEST, line));
             }
         };
-        let rest = target.rest(taken);
-        if path.strip_suffix(rest) != Some(&entry.path.prefix) {
+        let rest = with_separator(target.rest(taken));
+        if path.strip_suffix(&*rest) != Some(&entry.path.prefix) {
             let path = format!("{}{rest}", entry.path.prefix);
             let Some(uri) = with_path(request.uri(), &path) else {
                 return ready(text(StatusCode::BAD_REQUEST, "the path is too long\n"));
@@ -101,6 +102,16 @@ impl tower_service::Service<Request<Body>> for BySite {
             Endpoint::Placed(mut service) => Box::pin(service.call_at(&entry.name, request)),
         }
     }
+}
+
+/// Spells the separator behind the path of a route as routes do: it belongs to what was matched.
+fn with_separator(rest: &str) -> Cow<'_, str> {
+    let encoded = ["%2F", "%2f"]
+        .iter()
+        .find_map(|&slash| rest.strip_prefix(slash));
+    encoded.map_or(Cow::Borrowed(rest), |behind| {
+        Cow::Owned(format!("/{behind}"))
+    })
 }
 
 fn ready(response: Response<Body>) -> Responding {

@@ -27,7 +27,9 @@ pub(super) struct Beneath {
 impl Beneath {
     /// Opens a directory once, to see that it can be read.
     pub(super) fn new(root: &Path) -> io::Result<Self> {
-        open(root, Path::new("."), OFlags::PATH, ResolveFlags::empty())?;
+        let entered = enter(root, ResolveFlags::empty())?;
+        let itself = OFlags::PATH | OFlags::CLOEXEC;
+        openat2(&entered, ".", itself, Mode::empty(), ResolveFlags::BENEATH)?;
         Ok(Self { root: root.into() })
     }
 
@@ -56,16 +58,27 @@ const TRIES_MAX: usize = 32;
 type Waiting<T> = Pin<Box<dyn Future<Output = io::Result<T>> + Send>>;
 type Opening<T> = Either<Ready<io::Result<T>>, Waiting<T>>;
 
-fn open(root: &Path, path: &Path, flags: OFlags, cached: ResolveFlags) -> io::Result<fs::File> {
+fn enter(root: &Path, cached: ResolveFlags) -> io::Result<OwnedFd> {
     let directory = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let root: OwnedFd = openat2(CWD, root, directory, Mode::empty(), cached)?;
+    Ok(openat2(CWD, root, directory, Mode::empty(), cached)?)
+}
+
+fn open(root: &Path, path: &Path, flags: OFlags, cached: ResolveFlags) -> io::Result<fs::File> {
+    let root = enter(root, cached)?;
     let flags = flags | OFlags::CLOEXEC;
     let beneath = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | cached;
     match openat2(&root, path, flags, Mode::empty(), beneath) {
         Ok(file) => Ok(fs::File::from(file)),
         // The path leads out, or in circles; or it is none that may be read, and there may be
-        // another variant of the file.
-        Err(Errno::XDEV | Errno::LOOP | Errno::NAMETOOLONG | Errno::ACCESS) => Err(not_found()),
+        // another variant of the file; or a socket, or a device that is none.
+        Err(
+            Errno::XDEV
+            | Errno::LOOP
+            | Errno::NAMETOOLONG
+            | Errno::ACCESS
+            | Errno::NXIO
+            | Errno::NODEV,
+        ) => Err(not_found()),
         Err(errno) => Err(errno.into()),
     }
 }

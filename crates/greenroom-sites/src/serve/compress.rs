@@ -71,9 +71,9 @@ fn is_kind(essence: &str, kind: &str) -> bool {
 fn forbids_changes(headers: &HeaderMap) -> bool {
     let mut fields = headers.get_all(header::CACHE_CONTROL).iter();
     fields.any(|field| {
-        field
-            .to_str()
-            .is_ok_and(|field| field.contains("no-transform"))
+        let directives = field.as_bytes().split(|&byte| byte == b',');
+        let mut directives = directives.map(<[u8]>::trim_ascii);
+        directives.any(|directive| directive.eq_ignore_ascii_case(b"no-transform"))
     })
 }
 
@@ -85,6 +85,20 @@ pub(super) fn weaken_tag(headers: &mut HeaderMap) {
     let weak = tag.and_then(|tag| HeaderValue::from_str(&format!("W/{}", tag.to_str().ok()?)).ok());
     if let Some(weak) = weak {
         headers.insert(header::ETAG, weak);
+    }
+}
+
+/// Gives a 304 the weak entity tag of the compressed response that the client has, by the
+/// `If-None-Match` of its request (RFC 9110, section 15.4.5).
+pub(super) fn weaken_confirmed(headers: &mut HeaderMap, asked: &HeaderValue) {
+    let tags = asked.as_bytes().split(|&byte| byte == b',');
+    let tags: Vec<_> = tags.map(<[u8]>::trim_ascii).collect();
+    let Some(tag) = headers.get(header::ETAG).map(HeaderValue::as_bytes) else {
+        return;
+    };
+    let weak = [b"W/", tag].concat();
+    if tags.contains(&weak.as_slice()) && !tags.contains(&tag) {
+        weaken_tag(headers);
     }
 }
 

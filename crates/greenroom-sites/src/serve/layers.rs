@@ -141,7 +141,7 @@ fn compressed(service: Service, table: &CompressTable) -> Service {
         response
     });
     let layered = compress::layer(table).layer(marked);
-    Service::new(layered.map_response(|mut response| {
+    let whole = layered.map_response(|mut response| {
         if let Some(before) = response.extensions_mut().remove::<Before>() {
             *response.status_mut() = before.status;
             if !before.is_encoded && response.headers().contains_key(header::CONTENT_ENCODING) {
@@ -152,6 +152,19 @@ fn compressed(service: Service, table: &CompressTable) -> Service {
             compress::note_variance(response.headers_mut());
         }
         response.map(Body::new)
+    });
+    Service::new(service_fn(move |request: Request<Body>| {
+        let asked = request.headers().get(header::IF_NONE_MATCH).cloned();
+        let responding = whole.clone().oneshot(request);
+        async move {
+            let mut response = responding.await?;
+            if response.status() == StatusCode::NOT_MODIFIED
+                && let Some(asked) = asked
+            {
+                compress::weaken_confirmed(response.headers_mut(), &asked);
+            }
+            Ok(response)
+        }
     }))
 }
 
