@@ -30,18 +30,21 @@ impl<W: Write> Write for Gathering<W> {
         self.0.write(line)
     }
 
+    /// Keeps lines that cannot be written for the next time, and does not fail: the log's thread
+    /// would not see after that that it is to end, and the program would wait for it.
     fn flush(&mut self) -> io::Result<()> {
-        let flushed = self.0.flush();
+        let _later = self.0.flush();
         thread::sleep(GATHERED);
-        flushed
+        Ok(())
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
+    use std::sync::{Arc, mpsc};
 
     use parking_lot::Mutex;
+    use tracing_appender::non_blocking::NonBlockingBuilder;
 
     use super::*;
 
@@ -58,6 +61,39 @@ mod tests {
         fn flush(&mut self) -> io::Result<()> {
             Ok(())
         }
+    }
+
+    /// A disk that is full, and tells of its end.
+    struct Full(mpsc::Sender<()>);
+
+    impl Drop for Full {
+        fn drop(&mut self) {
+            self.0.send(()).expect("it is waited for");
+        }
+    }
+
+    impl Write for Full {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            Err(io::ErrorKind::StorageFull.into())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_log_that_cannot_be_written_ends_all_the_same() {
+        let log = NonBlockingBuilder::default().lossy(false);
+        let (end, ended) = mpsc::channel();
+        let (mut lines, guard) = log.finish(Gathering::new(Full(end)));
+        lines
+            .write_all(b"a line\n")
+            .expect("it waits to be written");
+        drop(guard);
+        let ended = ended.recv_timeout(Duration::from_mins(1));
+        ended.expect("the log's thread has ended");
+        drop(lines);
     }
 
     #[test]

@@ -52,7 +52,8 @@ struct Visitor<'a> {
 
 impl Visitor<'_> {
     fn write(&mut self, name: &str, value: impl FnOnce(&mut Writer<'_>) -> fmt::Result) {
-        if self.result.is_err() {
+        // Those of records of the crate `log` are parts of the line already.
+        if self.result.is_err() || name.starts_with("log.") {
             return;
         }
         let separator = if self.is_first { "" } else { " " };
@@ -92,7 +93,7 @@ impl Visit for Visitor<'_> {
 
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
         let name = field.name();
-        if name == MESSAGE || name.starts_with("r#") || name.starts_with("log.") {
+        if name == MESSAGE || name.starts_with("r#") {
             return self.leave(|library| library.record_debug(field, value));
         }
         self.write(name, |out| write!(out, "{value:?}"));
@@ -173,6 +174,12 @@ mod tests {
             code = 1_u64,
             "it \u{1b}[31mfailed: {error}"
         );
+        tracing::warn!(
+            log.target = "rustls::conn",
+            log.line = 7_u64,
+            log.part = ?1,
+            message = "of the crate `log`",
+        );
         tracing::error!("alone");
         tracing::info!(only = "a field");
         tracing::info!({ message = "as a field" });
@@ -193,7 +200,7 @@ mod tests {
         assert!(
             ours.contains("outer{number=7 name=\"a b\"}: greenroom::access: peer=127.0.0.1:80")
         );
-        assert_eq!(ours.lines().count(), 5);
+        assert_eq!(ours.lines().count(), 6);
     }
 
     #[test]
