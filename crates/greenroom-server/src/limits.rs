@@ -31,7 +31,9 @@ settings! {
 
         /// Size of a request's body, whatever the application allows; 413 beyond.
         ///
-        /// The body yields `BodyError::TooLarge`, and the application responds to that.
+        /// The application responds: its read of the body fails, in axum and tower with
+        /// `http_body_util::LengthLimitError`, as extractors expect it, in an `App` with
+        /// `BodyError::TooLarge`.
         body_bytes_max: u64 as Size = u64::MAX, 0..=u64::MAX;
 
         /// Time in which a request's head must be complete; 408 beyond.
@@ -45,8 +47,9 @@ settings! {
         /// waits for its turn counts.
         handshake_timeout: Duration as Time = Duration::from_secs(10), TICK..=Duration::MAX;
 
-        /// Time that a handshake of TLS may have to wait for its first step; reset if it would be
-        /// longer.
+        /// Time that a handshake of TLS may wait for its first step; reset beyond.
+        ///
+        /// It is reset as soon as the wait is foreseen.
         handshake_wait_max: Duration as Time = Duration::from_secs(1), TICK..=Duration::MAX;
 
         /// Handshakes of TLS that wait for their first step, on each loop; reset beyond.
@@ -118,8 +121,7 @@ settings! {
         /// there are 4,096 at most.
         streams_max: u32 as Number = 100, 1..=u32::MAX;
 
-        /// Size of responses that a connection of HTTP/2 or HTTP/3 holds while its client does not
-        /// take them.
+        /// Size of responses that a connection of HTTP/2 or HTTP/3 holds for a slow client.
         ///
         /// Over all its streams; over HTTP/2 32 KiB a stream, and 1 KiB for each even where others
         /// hold the rest. The application is asked for more when the client has taken some. What it
@@ -188,8 +190,10 @@ settings! {
         /// than a request takes around the world; 0s closes at once what has sent nothing yet.
         drain_grace: Duration as Time = Duration::from_millis(500), Duration::ZERO..=Duration::MAX;
 
-        /// Time in which the next version must be ready at an upgrade; it is ended beyond, and this
-        /// one goes on serving.
+        /// Time in which the next version must be ready at an upgrade; it is ended beyond.
+        ///
+        /// Then this one goes on serving. Who waits for the outcome must wait for longer: the
+        /// `--timeout` of `greenroom upgrade` is 90 s, and so may be systemd's.
         upgrade_timeout: Duration as Time = Duration::from_mins(1), TICK..=Duration::MAX;
     }
 }

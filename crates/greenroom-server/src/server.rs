@@ -238,6 +238,16 @@ impl ServerBuilder {
         self
     }
 
+    /// Sets the name of the loops, to which each's number is added: `admin` names `admin-0`,
+    /// `admin-1` and so on. Threads, metrics, the status and the log have it, so servers of one
+    /// process should have different ones. Default: `loop`. Linux shows 15 bytes of the name of a
+    /// thread.
+    #[must_use]
+    pub fn loops_named(mut self, name: &'static str) -> Self {
+        self.settings.loops_named = Some(name);
+        self
+    }
+
     /// Sets the limits and time-outs. Default: [`Limits::default`].
     #[must_use]
     pub fn limits(mut self, limits: Limits) -> Self {
@@ -622,7 +632,7 @@ impl Server {
             }
             None => (None, Vec::new().into_iter()),
         };
-        let records = self.handle.loops.enter(&balance, &self.settings.limits);
+        let records = self.handle.loops.enter(&balance, &self.settings);
         let parts = self.listeners.into_iter().zip(inboxes).zip(records);
         let parts = parts.enumerate();
         let members = parts

@@ -18,6 +18,8 @@ use crate::{Limits, TrustedProxies};
 )]
 pub(crate) struct Settings {
     pub(crate) limits: Limits,
+    /// The beginning of the loops' names, unless it is the usual one.
+    pub(crate) loops_named: Option<&'static str>,
     pub(crate) telling: Telling,
     pub(crate) request_metrics: bool,
     pub(crate) half_close: bool,
@@ -74,6 +76,11 @@ impl Speaks {
 }
 
 impl Settings {
+    /// Returns the name of a loop, and of its thread if it has one of its own.
+    pub(crate) fn loop_name(&self, index: usize) -> String {
+        format!("{}-{index}", self.loops_named.unwrap_or("loop"))
+    }
+
     /// Returns true if clients of HTTP/2 may open web sockets. Those without TLS are no browsers,
     /// and know of themselves how.
     #[cfg_attr(

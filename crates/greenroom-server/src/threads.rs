@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 use crate::Error;
 use crate::app::{App, LoopWatch};
 use crate::drain::Aborted;
-use crate::event_loop::{Hooks, Member, loop_name, run};
+use crate::event_loop::{Hooks, Member, run};
 
 /// Starts a loop on a thread of its own, which tells how it ended.
 pub(crate) fn start<A: App>(
@@ -20,6 +20,7 @@ pub(crate) fn start<A: App>(
     tell: mpsc::Sender<Result<Vec<Aborted>, Error>>,
 ) -> Result<(), Error> {
     let index = member.index;
+    let name = member.settings.loop_name(index);
     let failed = move |source| Error::Start { index, source };
     let body = move || {
         let run = AssertUnwindSafe(|| run_to_end(app, member).map_err(failed));
@@ -28,7 +29,7 @@ pub(crate) fn start<A: App>(
         let _told = tell.blocking_send(ended);
     };
     thread::Builder::new()
-        .name(loop_name(index))
+        .name(name)
         .spawn(body)
         .map_err(failed)?;
     Ok(())
@@ -40,7 +41,7 @@ fn run_to_end<A: App>(app: A, mut member: Member) -> io::Result<Vec<Aborted>> {
     hooks.install(&mut builder);
     let runtime = builder.enable_all().build_local(LocalOptions::default())?;
     let entered = runtime.enter();
-    member.watch = app.watch_loop(&loop_name(member.index));
+    member.watch = app.watch_loop(&member.settings.loop_name(member.index));
     drop(entered);
     member.watch.iter().for_each(|watch| hooks.connect(watch));
     // Also if the loop panics: the status keeps the watch.

@@ -9,6 +9,7 @@ use http_body::{Body, Frame};
 use tokio::time::Instant;
 
 use super::closing::Closing;
+use super::declining::{Declined, OUT_OF_MEMORY};
 use super::waiting::Wait;
 use super::{Connection, Outcome, READ_BYTES_MAX, SHORT_BODY_BYTES, Scratch, Turn};
 use crate::access::Logged;
@@ -55,7 +56,10 @@ impl<A: App> Connection<A> {
         match event {
             Event::Head(mut head) if self.is_redirected && !self.is_for_application(&head) => {
                 scratch.consume(consumed);
-                self.redirect(&mut head, scratch)
+                match self.admitted(&mut head) {
+                    Ok(_) => self.redirect(&mut head, scratch),
+                    Err(declined) => self.decline(&declined, &mut head, scratch),
+                }
             }
             Event::Http2Preface if self.is_redirected => {
                 let detail = "this port speaks HTTP/1.1, and sends clients on to https";
@@ -65,11 +69,10 @@ impl<A: App> Connection<A> {
             Event::Head(head) if head.upgrade => self.hand_over(Protocol::Upgrade, scratch),
             Event::Head(mut head) => {
                 scratch.consume(consumed);
-                let proxies = &self.home.settings.trusted_proxies;
-                let client = proxies.tell(self.sender, self.peer, &mut head.request);
-                if let Err(declined) = self.admit(client) {
-                    return self.decline(&declined, &mut head, scratch);
-                }
+                let client = match self.admitted(&mut head) {
+                    Ok(client) => client,
+                    Err(declined) => return self.decline(&declined, &mut head, scratch),
+                };
                 self.begin(head, consumed, client, scratch);
                 self.handle(cx, scratch)
             }
@@ -81,8 +84,7 @@ impl<A: App> Connection<A> {
                     aside.head_since.get_or_insert_with(Instant::now);
                 }
                 if wait == Wait::Head && !scratch.unread().is_empty() && !self.may_wait_for_head() {
-                    let status = StatusCode::SERVICE_UNAVAILABLE;
-                    self.reject(&Rejection::new(status, "too much is under way"), scratch);
+                    self.reject(&OUT_OF_MEMORY.rejection(), scratch);
                     return Turn::Again;
                 }
                 self.read(wait, cx, scratch)
@@ -103,6 +105,13 @@ impl<A: App> Connection<A> {
                 Turn::Again
             }
         }
+    }
+
+    /// Admits a request, and returns the client that a trusted proxy tells.
+    fn admitted(&self, head: &mut RequestHead) -> Result<Option<ForwardedFor>, Declined> {
+        let proxies = &self.home.settings.trusted_proxies;
+        let client = proxies.tell(self.sender, self.peer, &mut head.request);
+        self.admit(client).map(|()| client)
     }
 
     fn wait_for_request(&self, scratch: &Scratch) -> Wait {

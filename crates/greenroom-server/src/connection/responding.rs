@@ -1,5 +1,6 @@
 //! From a request to the last byte of its response.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
@@ -8,7 +9,7 @@ use http::{Extensions, HeaderMap, Response, StatusCode};
 use http_body::Body;
 
 use super::closing::{Closing, Leaving};
-use super::exchange::{Handled, Part};
+use super::exchange::{Handled, Part, message};
 use super::outbox::Uncopied;
 use super::requesting::DISCARDED_BYTES_MAX;
 use super::scratch::OUTPUT_BYTES_FULL;
@@ -25,6 +26,12 @@ use crate::strict::be_strict;
 /// Chunks up to this size are copied behind what is to be sent before them; longer ones are sent
 /// from where they are, in the same system call.
 const COPIED_BYTES_MAX: usize = 16 * 1_024;
+
+/// Returns the length of a response's body, if it is known; the message if the body panics.
+fn exact_length<B: Body>(response: &Response<B>) -> Result<Option<u64>, String> {
+    let look = AssertUnwindSafe(|| response.body().size_hint().exact());
+    catch_unwind(look).map_err(|panic| message(panic.as_ref()))
+}
 
 impl<A: App> Connection<A> {
     /// Runs the handler, or gets it what it waits for.
@@ -51,8 +58,14 @@ impl<A: App> Connection<A> {
         match polled {
             Poll::Pending => self.meanwhile(cx, scratch),
             Poll::Ready(Handled::Response) => {
-                let begun = response.and_then(|response| self.begin_response(response, scratch));
-                match begun {
+                let Some(response) = response else {
+                    return self.respond(cx, scratch);
+                };
+                let length = match exact_length(&response) {
+                    Ok(length) => length,
+                    Err(panic) => return self.panicked(&panic, scratch),
+                };
+                match self.begin_response(response, length, scratch) {
                     Some(body) => self.send_rejection(&body, scratch),
                     None => self.respond(cx, scratch),
                 }
@@ -63,16 +76,18 @@ impl<A: App> Connection<A> {
                 self.fail(status, text, scratch);
                 Turn::Again
             }
-            Poll::Ready(Handled::Panicked(panic)) => {
-                failure::log_panic(&panic, &exchange.as_mut().about().route());
-                self.fail(
-                    StatusCode::INTERNAL_SERVER_ERROR,
-                    failure::PANICKED,
-                    scratch,
-                );
-                Turn::Again
-            }
+            Poll::Ready(Handled::Panicked(panic)) => self.panicked(&panic, scratch),
         }
+    }
+
+    /// Responds in place of a handler, or of the size of its body, that panicked.
+    fn panicked(&mut self, panic: &str, scratch: &mut Scratch) -> Turn<A> {
+        if let Some(exchange) = &mut self.exchange {
+            failure::log_panic(panic, &exchange.as_mut().about().route());
+        }
+        let status = StatusCode::INTERNAL_SERVER_ERROR;
+        self.fail(status, failure::PANICKED, scratch);
+        Turn::Again
     }
 
     /// While the application works: brings it the body that it waits for, and watches the client.
@@ -150,6 +165,7 @@ impl<A: App> Connection<A> {
     fn begin_response(
         &mut self,
         mut response: Response<A::Body>,
+        length: Option<u64>,
         scratch: &mut Scratch,
     ) -> Option<Bytes> {
         let is_leaving = self.is_leaving();
@@ -174,7 +190,7 @@ impl<A: App> Connection<A> {
             status => status,
         });
         let replaced = self.home.settings.rejections.replace(&mut response, about);
-        let size = match (&replaced, response.body().size_hint().exact()) {
+        let size = match (&replaced, length) {
             (Some(body), _) => BodySize::Exact(body.len() as u64),
             (None, Some(length)) => BodySize::Exact(length),
             (None, None) => BodySize::Unknown,

@@ -69,11 +69,6 @@ pub(crate) fn tick_after(since: Tick, time: Duration) -> Tick {
     since.saturating_add(ticks).min(NEVER - 1)
 }
 
-/// Returns the name of a loop, and of its thread if it has one of its own.
-pub(crate) fn loop_name(index: usize) -> String {
-    format!("loop-{index}")
-}
-
 /// Exchanges kept for the next requests of the loop.
 const SPARE_EXCHANGES_MAX: usize = 64;
 

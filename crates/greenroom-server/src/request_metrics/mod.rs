@@ -18,14 +18,25 @@ use rustc_hash::FxHashMap;
 
 pub(crate) use labels::Labels;
 use series::{Active, Counted};
+use shown::Sums;
 pub use shown::{ActiveRequests, REQUEST_SECONDS, RequestMetrics, RequestSeries};
 
 /// Combinations of labels that a loop tells apart. The requests of further ones are counted by
 /// their status only.
 pub(crate) const REQUEST_SERIES_MAX: usize = 2_000;
 
-/// The counts of the loops of this process.
-static LOOPS: Mutex<Vec<Weak<OfLoop>>> = Mutex::new(Vec::new());
+/// The counts of this process.
+static ALL: Mutex<All> = Mutex::new(All {
+    loops: Vec::new(),
+    ended: Sums::new(),
+});
+
+/// The counts of all loops.
+struct All {
+    loops: Vec<Weak<OfLoop>>,
+    /// The sums of those that have ended: what was counted stays.
+    ended: Sums,
+}
 
 /// The counts of a loop, as other threads may read them.
 #[derive(Debug, Default)]
@@ -45,10 +56,7 @@ pub(crate) struct Requests {
 impl Requests {
     pub(crate) fn new() -> Rc<Self> {
         let shared = Arc::<OfLoop>::default();
-        let mut loops = LOOPS.lock();
-        loops.retain(|of_loop| of_loop.strong_count() > 0);
-        loops.push(Arc::downgrade(&shared));
-        drop(loops);
+        ALL.lock().loops.push(Arc::downgrade(&shared));
         Rc::new(Self {
             known: RefCell::default(),
             shared,
@@ -90,6 +98,15 @@ impl Requests {
             counted
         });
         counted.add(taken);
+    }
+}
+
+impl Drop for Requests {
+    fn drop(&mut self) {
+        let mut all = ALL.lock();
+        let own = Arc::as_ptr(&self.shared);
+        all.loops.retain(|of_loop| of_loop.as_ptr() != own);
+        all.ended.add_loop(&self.shared, REQUEST_SERIES_MAX);
     }
 }
 

@@ -3,7 +3,7 @@ use std::sync::Weak;
 use std::time::Duration;
 
 use super::labels::{METHODS, scheme};
-use super::{LOOPS, Labels};
+use super::{ALL, Labels, OfLoop};
 
 /// The upper bounds of the buckets of `http.server.request.duration`, in seconds: those that the
 /// semantic conventions of OpenTelemetry advise, and two below them.
@@ -54,6 +54,33 @@ pub struct ActiveRequests {
     pub count: u64,
 }
 
+/// The requests of several loops, by their labels.
+#[derive(Clone, Debug)]
+pub(super) struct Sums(BTreeMap<Key, RequestSeries>);
+
+impl Sums {
+    pub(super) const fn new() -> Self {
+        Self(BTreeMap::new())
+    }
+
+    /// Adds the requests of a loop. Those of labels beyond so many are added by their status only.
+    pub(super) fn add_loop(&mut self, of_loop: &OfLoop, series_max: usize) {
+        for (labels, counted) in of_loop.series.lock().iter() {
+            let is_known = self.0.contains_key(&key(labels));
+            let labels = if is_known || self.0.len() < series_max {
+                *labels
+            } else {
+                labels.by_status()
+            };
+            let sum = self.0.entry(key(&labels)).or_insert_with(|| empty(&labels));
+            for (bucket, count) in sum.buckets.iter_mut().zip(counted.buckets()) {
+                *bucket += count;
+            }
+            sum.sum += counted.sum();
+        }
+    }
+}
+
 /// The labels that tell series apart.
 type Key = (
     Option<&'static str>,
@@ -68,17 +95,15 @@ impl RequestMetrics {
     /// a moment, which that takes only for labels that are new to it.
     #[must_use]
     pub fn now() -> Self {
-        let loops: Vec<_> = LOOPS.lock().iter().filter_map(Weak::upgrade).collect();
-        let mut series = BTreeMap::<Key, RequestSeries>::new();
+        // At once, so that a loop which ends now is counted once.
+        let (loops, mut sums) = {
+            let all = ALL.lock();
+            let loops: Vec<_> = all.loops.iter().filter_map(Weak::upgrade).collect();
+            (loops, all.ended.clone())
+        };
         let mut active = [0_u64; 2 * METHODS.len()];
         for of_loop in &loops {
-            for (labels, counted) in of_loop.series.lock().iter() {
-                let sum = series.entry(key(labels)).or_insert_with(|| empty(labels));
-                for (bucket, count) in sum.buckets.iter_mut().zip(counted.buckets()) {
-                    *bucket += count;
-                }
-                sum.sum += counted.sum();
-            }
+            sums.add_loop(of_loop, usize::MAX);
             for (index, count) in active.iter_mut().enumerate() {
                 *count += of_loop.active.of(index);
             }
@@ -92,7 +117,7 @@ impl RequestMetrics {
                 count: *count,
             });
         Self {
-            series: series.into_values().collect(),
+            series: sums.0.into_values().collect(),
             active: active.collect(),
         }
     }

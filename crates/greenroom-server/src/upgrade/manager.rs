@@ -1,6 +1,7 @@
 //! The messages to the service manager (`sd_notify(3)`), if `NOTIFY_SOCKET` names one.
 
 use std::io;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::Duration;
@@ -8,10 +9,14 @@ use std::time::Duration;
 use sd_notify::{NotifyState, notify, watchdog_enabled};
 
 use super::{Part, Shared, UpgradeOutcome};
+use crate::event_loop::TICK;
 
 /// The shortest interval in which a loop must have turned. They turn each quarter of a second when
 /// there is nothing to do.
 const LOOK_MIN: Duration = Duration::from_millis(500);
+
+/// The number of turns of a loop that has ended.
+const ENDED: u64 = u64::MAX;
 
 /// Returns `true` if systemd started this very process.
 pub(super) fn surrounds() -> bool {
@@ -96,18 +101,36 @@ fn ping(shared: &Weak<Shared>, interval: Duration) {
     }
 }
 
+/// Counts the turns of a loop, until its runtime ends.
+pub(super) async fn turn(part: Arc<Part>, index: usize) {
+    let ended = Ended(part, index);
+    loop {
+        tokio::time::sleep(TICK).await;
+        ended.0.turns[index].fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Notes, when this is dropped, that a loop turns no more: in a drain those end that have no
+/// connections left.
+struct Ended(Arc<Part>, usize);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        self.0.turns[self.1].store(ENDED, Ordering::Relaxed);
+    }
+}
+
 /// Returns `true` if each loop has turned. One that has ended, with its server, counts no more.
 fn have_turned(before: &[u64], now: &[u64]) -> bool {
     before.len() != now.len() || before.iter().zip(now).all(|(before, now)| before != now)
 }
 
 impl Part {
-    /// Returns how often each loop has turned.
+    /// Returns how often each loop has turned that has not ended.
     fn turns(&self) -> Vec<u64> {
         let turns = self.turns.iter();
-        turns
-            .map(|turns| turns.load(std::sync::atomic::Ordering::Relaxed))
-            .collect()
+        let turns = turns.map(|turns| turns.load(Ordering::Relaxed));
+        turns.filter(|turns| *turns != ENDED).collect()
     }
 }
 

@@ -44,7 +44,6 @@ use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use crate::drain::Phase;
-use crate::event_loop::TICK;
 use crate::{Address, Handle, InheritedSocket};
 use channel::Channel;
 use handed::Label;
@@ -490,7 +489,7 @@ impl Gate {
     /// Says that a loop could accept, and waits until it may; `false` if the server ends before.
     pub(crate) async fn pass(self, mut told: watch::Receiver<Phase>) -> bool {
         let Self { part, index } = self;
-        tokio::task::spawn_local(turn(Arc::clone(&part), index));
+        tokio::task::spawn_local(manager::turn(Arc::clone(&part), index));
         if part.loops_missing.fetch_sub(1, Ordering::AcqRel) == 1 {
             part.shared.look_whether_ready();
         }
@@ -500,14 +499,6 @@ impl Gate {
             opened = opened.wait_for(|is_open| *is_open) => opened.is_ok(),
             _ = told.wait_for(|phase| *phase != Phase::Serving) => false,
         }
-    }
-}
-
-/// Counts the turns of a loop, until its runtime ends.
-async fn turn(part: Arc<Part>, index: usize) {
-    loop {
-        tokio::time::sleep(TICK).await;
-        part.turns[index].fetch_add(1, Ordering::Relaxed);
     }
 }
 

@@ -71,7 +71,9 @@ async fn heads_that_do_not_end_count_and_so_do_bodies_that_nobody_takes() {
             let mut other = server.connect().await;
             // A head that is only half there is not waited for either.
             other.send("GET / HTTP/1.1\r\nHost:").await;
-            assert_eq!(other.response().await.status, 503);
+            let declined = other.response().await;
+            assert_eq!(declined.status, 503);
+            assert_eq!(declined.field("retry-after"), Some("1"));
             drop(first);
             sleep(SECOND).await;
             let mut new_client = server.connect().await;

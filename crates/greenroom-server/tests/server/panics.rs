@@ -11,6 +11,7 @@ use std::time::Duration;
 use futures_util::{StreamExt, stream};
 use greenroom_server::{App, ConnectionInfo, RequestBody};
 use http::Request;
+use http_body_util::BodyExt;
 use tokio::task::yield_now;
 use tokio::time::sleep;
 
@@ -262,6 +263,40 @@ async fn an_error_of_the_application_is_500_and_logged() {
         assert_eq!(response.status, 500);
         assert!(!response.text().contains("database"));
         Log::assert_line(&["ERROR", "the database is gone", "GET /users"]);
+    })
+    .await;
+}
+
+/// A body that does not know how long it is.
+struct Unmeasurable;
+
+impl http_body::Body for Unmeasurable {
+    type Data = bytes::Bytes;
+    type Error = std::convert::Infallible;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<http_body::Frame<Self::Data>, Self::Error>>> {
+        Poll::Ready(None)
+    }
+
+    fn size_hint(&self) -> http_body::SizeHint {
+        panic!("of the size")
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_whose_size_panics_is_500_and_its_route_is_logged() {
+    Log::capture();
+    local(async {
+        let server = Rig::start(app(|_| async {
+            let body = Unmeasurable.map_err(|never| match never {});
+            Ok(http::Response::new(body.boxed_unsync()))
+        }));
+        let response = server.connect().await.get("/unmeasurable").await;
+        assert_eq!(response.status, 500);
+        Log::assert_line(&["ERROR", "panicked", "of the size", "GET /unmeasurable"]);
     })
     .await;
 }

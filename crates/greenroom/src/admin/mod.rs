@@ -59,6 +59,7 @@ impl AdminServer {
         let mut server = Server::builder()
             .listen(address)
             .loops(NonZeroUsize::MIN)
+            .loops_named(NAME)
             .limits(limits());
         if let Some(upgrades) = upgrades {
             server = server.upgrades(&upgrades.named(NAME));

@@ -8,9 +8,9 @@ use parking_lot::Mutex;
 
 use super::status::LoopStatus;
 use super::{Pressure, lag_max};
-use crate::Limits;
 use crate::app::LoopWatch;
-use crate::event_loop::{Balance, loop_name};
+use crate::event_loop::Balance;
+use crate::settings::Settings;
 
 /// Two significant digits: a lag is off by 1 % at most, and a histogram takes some 20 kB.
 const SIGNIFICANT_DIGITS: u8 = 2;
@@ -40,8 +40,8 @@ pub(crate) struct Record {
 }
 
 impl Record {
-    pub(super) fn new(index: usize, balance: Arc<Balance>, limits: &Limits) -> Self {
-        let name = loop_name(index);
+    pub(super) fn new(index: usize, balance: Arc<Balance>, settings: &Settings) -> Self {
+        let (name, limits) = (settings.loop_name(index), &settings.limits);
         let lags = Histogram::new_with_max(LONGEST_MICROS, SIGNIFICANT_DIGITS)
             .expect("constants that the histogram allows");
         Self {

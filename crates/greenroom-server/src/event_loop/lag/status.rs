@@ -5,8 +5,8 @@ use serde::Serialize;
 
 use super::Pressure;
 use super::record::Record;
-use crate::Limits;
 use crate::event_loop::Balance;
+use crate::settings::Settings;
 
 /// A loop at one moment. Times are in microseconds; counts are since the loop began.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -48,8 +48,8 @@ pub(crate) struct Roster(OnceLock<Vec<Weak<Record>>>);
 impl Roster {
     /// Enters the loops that a server begins with, all at once, and returns the record of each, in
     /// the order of their indexes.
-    pub(crate) fn enter(&self, balance: &Arc<Balance>, limits: &Limits) -> Vec<Arc<Record>> {
-        let record = |index| Arc::new(Record::new(index, Arc::clone(balance), limits));
+    pub(crate) fn enter(&self, balance: &Arc<Balance>, settings: &Settings) -> Vec<Arc<Record>> {
+        let record = |index| Arc::new(Record::new(index, Arc::clone(balance), settings));
         let records: Vec<_> = (0..balance.loops()).map(record).collect();
         // A server begins once.
         let _first = self.0.set(records.iter().map(Arc::downgrade).collect());

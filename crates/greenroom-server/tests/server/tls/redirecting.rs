@@ -1,4 +1,4 @@
-use greenroom_server::Address;
+use greenroom_server::{Address, Limits};
 use http::Response;
 use http::header::STRICT_TRANSPORT_SECURITY;
 use tempfile::TempDir;
@@ -72,6 +72,38 @@ async fn clients_without_tls_are_sent_on() {
             assert_eq!(response.field("location"), Some(location));
             assert_eq!(response.text(), "");
         }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn who_asks_too_often_is_not_sent_on() {
+    within(async {
+        let directory = tempfile::tempdir().unwrap();
+        let address = Address::Unix(directory.path().join("redirecting.sock"));
+        let redirecting = address.clone();
+        let limits = Limits {
+            address_requests_rate_max: 1,
+            address_requests_burst: 2,
+            ..Limits::default()
+        };
+        let _server = Rig::with(app(async |_| Ok(text("here"))), |builder| {
+            builder
+                .limits(limits)
+                .trusted_proxies("unix".parse().unwrap())
+                .tls(tls().build().unwrap())
+                .listen_redirecting(redirecting)
+        });
+        let told = "\r\nX-Forwarded-For: 203.0.113.7\r\n\r\n";
+        let request = get("/").replace("\r\n\r\n", told);
+        let mut client = client(&address).await;
+        let mut statuses = Vec::new();
+        for _ in 0..20 {
+            client.send(&request).await;
+            statuses.push(client.response().await.status);
+        }
+        assert_eq!(statuses[..2], [308, 308]);
+        assert!(statuses.contains(&429), "{statuses:?}");
     })
     .await;
 }
