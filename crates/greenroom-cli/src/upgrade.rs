@@ -24,14 +24,18 @@ const LOOK: Duration = Duration::from_millis(200);
 
 pub(crate) fn run(args: &UpgradeArgs) -> ExitCode {
     match ask(args) {
-        Ok((server, outcome)) => report(server, outcome, args.timeout),
+        Ok((server, Ok(outcome))) => report(server, outcome, args.timeout),
+        Ok((_, Err(error))) => exit::with_message(exit::FAILED, error.to_string()),
         Err(message) => exit::with_message(exit::NOT_STARTED, message),
     }
 }
 
-/// Asks for an upgrade, and returns the process that was asked with the outcome; `None` if there is
-/// none in time.
-fn ask(args: &UpgradeArgs) -> Result<(Pid, Option<UpgradeOutcome>), String> {
+/// The outcome of an upgrade, as far as it was told; `None` if it was not in time.
+type Told = io::Result<Option<UpgradeOutcome>>;
+
+/// Asks for an upgrade, and returns the process that was asked with the outcome; an error if it was
+/// not asked.
+fn ask(args: &UpgradeArgs) -> Result<(Pid, Told), String> {
     let server = match (&args.pid_file, args.pid) {
         (Some(file), _) => pid::read(file)?,
         (None, Some(number)) => {
@@ -45,8 +49,7 @@ fn ask(args: &UpgradeArgs) -> Result<(Pid, Option<UpgradeOutcome>), String> {
     let inbox = Inbox::open(server)?;
     kill_process(server, Signal::USR2)
         .map_err(|errno| format!("process {server}: {}", io::Error::from(errno)))?;
-    let outcome = inbox.wait(args.timeout);
-    Ok((server, outcome.map_err(|error| error.to_string())?))
+    Ok((server, inbox.wait(args.timeout)))
 }
 
 /// Fails for a process that is no server, which the signal in `what` would end.

@@ -14,7 +14,8 @@ use super::value;
 #[command(after_help = "\
 Exit statuses:
   0  the next version serves; its process number is printed
-  1  it did not begin to serve, or not in time: the server that was to be exchanged still serves
+  1  it did not begin to serve: the server that was to be exchanged still serves. Or the outcome
+     was not told, in time or at all: the server's log has it
   2  nothing was asked for: the command line is wrong, or the process is no server that can do it
 
 Examples:
