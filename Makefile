@@ -26,7 +26,7 @@ tools: ## Install the foreign programs that the tests use
 
 .PHONY: test
 test: tools ## Run all tests, the outside suites included
-	$(CARGO) test --workspace --locked
+	$(CARGO) xtask test $(ARGS)
 
 # FIRST: the first seed; JOBS: seeds that run at a time.
 SEEDS ?= 20

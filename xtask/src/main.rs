@@ -2,6 +2,7 @@
 
 mod benchmarks;
 mod book;
+mod test;
 mod tidy;
 mod tools;
 mod wrap;
@@ -21,6 +22,8 @@ enum Task {
     Benchmarks,
     /// Makes a book of docs, in target/book/html, and checks its links
     Book,
+    /// Builds all tests of the workspace, and runs their programs a few at a time
+    Test(test::Options),
     /// Checks what compiler and clippy do not: arrows between crates, lengths, unused
     /// dependencies, documentation, text files
     Tidy,
@@ -51,6 +54,7 @@ fn main() -> Result<ExitCode> {
     match Task::parse() {
         Task::Benchmarks => benchmarks::run(&repository()?)?,
         Task::Book => book::run(&repository()?, &tools::cargo_tool("mdbook")?)?,
+        Task::Test(options) => return test::run(&repository()?, &options),
         Task::Tidy => return tidy::run(&repository()?),
         Task::CargoTool { name } => {
             let path = tools::cargo_tool(&name)?;
