@@ -31,13 +31,19 @@ front)
     sites="http://$2 {
 	$bind
 	$log
-	respond /fixed \"Hello, world!\"
+	handle /fixed {
+		respond \"Hello, world!\"
+	}
 	handle_path /files/* {
 		root * $3
 		file_server
 	}
 	handle {
-		reverse_proxy $4
+		reverse_proxy $4 {
+			transport http {
+				keepalive_idle_conns_per_host 64
+			}
+		}
 	}
 }"
     ;;

@@ -2,7 +2,8 @@
 # nginx with one worker, as its users set it up, in the foreground:
 #   nginx.sh drain ADDRESS                        a response to everything below /upload, defaults
 #   nginx.sh tls ADDRESS TLS-ADDRESS CERTIFICATE  /hello over TLS and without
-#   nginx.sh front ADDRESS ROOT UPSTREAM [LOG]    files below /files/, and a server behind
+#   nginx.sh front ADDRESS ROOT UPSTREAM [LOG]    files below /files/, and a server behind; with one
+#                                                 word more lines of the log are gathered
 set -eu
 kind=$1
 access=off
@@ -35,6 +36,7 @@ front)
     descriptors=8192
     access=${5:-off}
     [ -z "${5-}" ] || rm -f "$5"
+    [ -z "${6-}" ] || access="$5 combined buffer=4k flush=5ms"
     site="sendfile on;
     tcp_nopush on;
     keepalive_requests 1000000000;

@@ -6,6 +6,7 @@ const http = require('node:http');
 const { pipeline } = require('node:stream');
 
 const [processes, host, port, page] = process.argv.slice(2);
+// As its documentation has it: a process for each core, of which there is one.
 const N_MAX = 100_000;
 const CONNECTIONS_MAX = 2048;
 
@@ -57,7 +58,7 @@ function respond(request, response) {
   }
 }
 
-if (cluster.isPrimary) {
+if (processes > 1 && cluster.isPrimary) {
   for (let i = 0; i < processes; i++) {
     cluster.fork();
   }

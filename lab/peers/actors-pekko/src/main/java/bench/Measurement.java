@@ -11,6 +11,8 @@ final class Measurement {
   private static final long NANOSECONDS = 1_000_000;
   /** The compiler needs longer than other programs do, which warm up for half of the time. */
   private static final double WARM_UP = 1.5;
+  /** In an interpreter so few are done in that time that nothing of them is compiled. */
+  private static final long WARM_UP_OPERATIONS = 50_000;
 
   private final long time;
 
@@ -32,7 +34,9 @@ final class Measurement {
   }
 
   String batches(long operations, Batch batch) throws Exception {
-    repeat(warmUp(), batch);
+    for (long warm = 0; warm < WARM_UP_OPERATIONS; ) {
+      warm += operations * repeat(warmUp(), batch);
+    }
     Clock clock = new Clock();
     long all = operations * repeat(time, batch);
     return clock.measured(all, clock.elapsed(), null);

@@ -6,9 +6,14 @@ import org.apache.hc.client5.http.config.ConnectionConfig;
 import org.apache.hc.client5.http.config.RequestConfig;
 import org.apache.hc.client5.http.impl.classic.HttpClients;
 import org.apache.hc.client5.http.impl.io.PoolingHttpClientConnectionManagerBuilder;
+import org.eclipse.jetty.server.Connector;
+import org.eclipse.jetty.server.ServerConnector;
 import org.springframework.beans.factory.annotation.Value;
 import org.springframework.boot.SpringApplication;
 import org.springframework.boot.autoconfigure.SpringBootApplication;
+import org.springframework.boot.jetty.servlet.JettyServletWebServerFactory;
+import org.springframework.boot.web.server.WebServerFactoryCustomizer;
+import org.springframework.context.annotation.Bean;
 import org.springframework.http.HttpStatus;
 import org.springframework.http.MediaType;
 import org.springframework.http.ResponseEntity;
@@ -28,6 +33,7 @@ import org.springframework.web.server.ResponseStatusException;
 public class Application {
   private static final int N_MAX = 100_000;
   private static final int CONNECTIONS_MAX = 2048;
+  private static final int BACKLOG = 4096;
 
   private final RestClient client;
 
@@ -37,6 +43,18 @@ public class Application {
 
   public static void main(String[] arguments) {
     SpringApplication.run(Application.class, arguments);
+  }
+
+  /** By default 50 connections wait to be accepted. */
+  @Bean
+  static WebServerFactoryCustomizer<JettyServletWebServerFactory> backlog() {
+    return factory ->
+        factory.addServerCustomizers(
+            server -> {
+              for (Connector connector : server.getConnectors()) {
+                ((ServerConnector) connector).setAcceptQueueSize(BACKLOG);
+              }
+            });
   }
 
   @GetMapping(path = "/fib/{n}", produces = MediaType.TEXT_PLAIN_VALUE)
