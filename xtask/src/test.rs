@@ -34,6 +34,9 @@ const LIMIT: Duration = Duration::from_mins(20);
 /// The time between two looks at whether a program has ended.
 const PAUSE: Duration = Duration::from_millis(20);
 
+/// The beginnings of the names of variables that `cargo run` sets.
+const OF_PACKAGE: [&str; 3] = ["CARGO_BIN_", "CARGO_MANIFEST_", "CARGO_PKG_"];
+
 #[derive(clap::Args)]
 pub(crate) struct Options {
     /// Programs that run at a time [default: as many as there are cores]
@@ -157,6 +160,14 @@ fn cargo(root: &Path, what: &str) -> Command {
     let mut command = Command::new(cargo);
     command.args(["test", "--workspace", "--locked", what]);
     command.current_dir(root);
+    // `cargo run` tells this program of its package. Build scripts of others would take notice of
+    // that, and half of the workspace would be built anew after each `cargo test` by hand.
+    let of_package = |name: &str| OF_PACKAGE.iter().any(|begin| name.starts_with(begin));
+    for (name, _) in env::vars_os() {
+        if name.to_str().is_some_and(of_package) {
+            command.env_remove(name);
+        }
+    }
     command
 }
 
