@@ -5,6 +5,7 @@ use tokio::sync::watch;
 use crate::LoopStatus;
 use crate::drain::Phase;
 use crate::event_loop::Roster;
+use crate::upgrade::stops;
 
 /// Ends a server, from any thread.
 #[derive(Clone, Debug)]
@@ -20,6 +21,13 @@ impl Handle {
     /// it.
     pub fn drain(&self) {
         self.advance(Phase::Draining);
+    }
+
+    /// [Drains](Self::drain) as what ends the process: the service manager is told (`STOPPING=1`)
+    /// if `NOTIFY_SOCKET` names one.
+    pub fn stop(&self) {
+        self.drain();
+        stops();
     }
 
     /// Drains, because the next version serves.

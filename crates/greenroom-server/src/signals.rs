@@ -7,7 +7,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinHandle;
 
 use crate::Handle;
-use crate::upgrade::{STARTER, stops};
+use crate::upgrade::STARTER;
 
 /// Ends a server as its operator asks: SIGTERM or SIGINT drains it, a second one aborts it. Both
 /// are logged, and the service manager is told (`STOPPING=1`) if `NOTIFY_SOCKET` names one.
@@ -38,8 +38,7 @@ pub fn shutdown_on_signals(handle: Handle) -> io::Result<JoinHandle<()>> {
             "a second signal"
         };
         tracing::info!(signal, "draining; {ends_at_once} ends at once");
-        handle.drain();
-        stops();
+        handle.stop();
         let signal = if is_repeated {
             interrupted(&mut terminate, &mut interrupt).await
         } else {

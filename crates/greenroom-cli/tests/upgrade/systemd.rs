@@ -1,8 +1,11 @@
 //! The messages to a service manager, at a socket as systemd has one.
 
+use std::fs;
+use std::io::Write;
+use std::net::TcpStream;
 use std::os::unix::net::UnixDatagram;
 
-use crate::program::{Running, command};
+use crate::program::{Running, address, command, read_to_end};
 use crate::versions::{PATIENCE, Versions};
 
 /// A service manager's socket.
@@ -57,6 +60,34 @@ fn the_manager_learns_of_start_upgrades_watchdog_and_end() {
     manager.hears(&["WATCHDOG=1"]);
     versions.end();
     manager.hears(&["STOPPING=1"]);
+}
+
+#[test]
+fn the_manager_learns_of_a_drain_by_the_operators_action() {
+    let directory = tempfile::tempdir().unwrap();
+    let (path, token) = (
+        directory.path().join("notify"),
+        directory.path().join("token"),
+    );
+    let manager = Manager(UnixDatagram::bind(&path).unwrap());
+    manager.0.set_read_timeout(Some(PATIENCE)).unwrap();
+    fs::write(&token, "an-operator's-token\n").unwrap();
+    let mut serve = command(&["serve", "-l", "127.0.0.1:0", "--status-listen=127.0.0.1:0"]);
+    serve.arg("--admin-token-file").arg(&token);
+    let mut server = Running::start(serve.env("NOTIFY_SOCKET", &path));
+    let admin = address(&server.wait_for_log("status at"));
+    manager.hears(&["READY=1"]);
+    let mut connection = TcpStream::connect(&admin).unwrap();
+    write!(
+        connection,
+        "POST /greenroom/actions/drain HTTP/1.1\r\nHost: {admin}\r\nConnection: close\r\n\
+         Authorization: Bearer an-operator's-token\r\nContent-Length: 0\r\n\r\n"
+    )
+    .unwrap();
+    let response = read_to_end(connection);
+    assert!(response.contains("the server drains"), "{response}");
+    manager.hears(&["STOPPING=1"]);
+    assert_eq!(server.wait().code(), Some(0));
 }
 
 #[test]

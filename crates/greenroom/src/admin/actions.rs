@@ -103,7 +103,7 @@ impl AdminActions {
         }));
         let about = "Ends the server in order: no new connections, what is under way is finished";
         actions.add("drain", about, move || {
-            server.drain();
+            server.stop();
             async { Ok("the server drains, and then ends".to_owned()) }
         });
         actions
