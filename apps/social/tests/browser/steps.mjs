@@ -67,3 +67,10 @@ export const likes = (within) => within.locator('[data-count="likes"]');
 export const likeButton = (within) => within.getByRole("button", { name: "Like" });
 export const bellNumber = (page) => page.locator("[data-bell-number]");
 export const connection = (page) => page.locator("#connection");
+
+// Opens the page of a picture, by its album.
+export async function tileOf({ page }, album, caption) {
+  await page.goto(album);
+  await tile(page, caption).locator("a").click();
+  await page.waitForURL(/\/pictures\//);
+}

@@ -1,13 +1,15 @@
 // Two users look at the network at the same time. Each sees the other's actions without a reload,
 // also after a lost connection; rejections are explained in words; and all of it works with a
-// keyboard, without scripts, and on a telephone.
+// keyboard and without scripts.
 import assert from "node:assert/strict";
 import {
-  browser, expectAccessible, expectMistakes, expectNoReload, expectNoSidewaysScroll, expectText, expectWhole, isShared, mark, order,
-  person, replicas, say, shoot, untilItResponds,
+  browser, expectMistakes, expectNoReload, expectText, expectWhole, isShared, mark, order, person, replicas, say, shoot,
+  untilItResponds,
 } from "./world.mjs";
+import { looks } from "./looks.mjs";
 import {
-  PASSWORD, bellNumber, cards, connection, likeButton, likes, logIn, makeAlbum, otherFile, pictureFile, signUp, tile, upload,
+  PASSWORD, bellNumber, cards, connection, likeButton, likes, logIn, makeAlbum, otherFile, pictureFile, signUp, tile, tileOf,
+  upload,
 } from "./steps.mjs";
 
 const OUTAGE = [/WebSocket connection/, /ERR_CONNECTION_REFUSED/, /ERR_CONNECTION_RESET/, /ERR_INTERNET_DISCONNECTED/, /ERR_NETWORK_CHANGED/, /ERR_EMPTY_RESPONSE/];
@@ -368,7 +370,7 @@ const scenes = {
   },
 
   async "what a picture shows is said in words"() {
-    await tileOf(ada, "By hand");
+    await tileOf(ada, album, "By hand");
     await ada.page.locator("summary", { hasText: "Describe" }).click();
     await expectWhole(ada.page.locator(".sure-box").filter({ hasText: "What it shows" }));
     await ada.page.fill("#alt", "A green disc on stripes");
@@ -418,59 +420,6 @@ const scenes = {
     await expectNoReload(grace.page);
   },
 
-  async "no page is wrong for who cannot see it"() {
-    const picture = await (async () => { await tileOf(ada, "The first disc"); return ada.page.url(); })();
-    for (const colorScheme of ["light", "dark"]) {
-      await ada.page.emulateMedia({ colorScheme });
-      for (const path of ["/", "/api", "/albums/new", "/users/ada", "/settings", "/bell", album, picture]) {
-        await ada.page.goto(path);
-        await expectAccessible(ada.page);
-      }
-      await ada.page.locator("summary", { hasText: "Delete" }).click();
-      await expectAccessible(ada.page);
-      await ada.page.goto("/api");
-      await shoot(ada.page, `api-${colorScheme}`);
-    }
-    await ada.page.emulateMedia({ colorScheme: "light" });
-  },
-
-  async "on a telephone, light and dark"() {
-    for (const colorScheme of ["light", "dark"]) {
-      const options = { viewport: { width: 360, height: 740 }, isMobile: true, hasTouch: true, deviceScaleFactor: 2, colorScheme };
-      const phone = await person(first, options);
-      await phone.page.goto("/");
-      await expectNoSidewaysScroll(phone.page);
-      await shoot(phone.page, `phone-${colorScheme}-welcome`);
-      await logIn(phone, "ada");
-      await phone.page.waitForURL("/");
-      for (const [name, path] of Object.entries({ timeline: "/", album, profile: "/users/ada", settings: "/settings", account: "/settings/account", bell: "/bell", api: "/api" })) {
-        await phone.page.goto(path);
-        await expectNoSidewaysScroll(phone.page);
-        await shoot(phone.page, `phone-${colorScheme}-${name}`);
-      }
-      await phone.page.goto(album);
-      await tile(phone.page, "The first disc").locator("a").tap();
-      await phone.page.waitForURL(/\/pictures\//);
-      await expectNoSidewaysScroll(phone.page);
-      await shoot(phone.page, `phone-${colorScheme}-picture`);
-      await phone.page.locator("summary", { hasText: "Delete" }).tap();
-      await expectWhole(phone.page.locator(".sure-box").filter({ hasText: "Delete this picture?" }));
-      await shoot(phone.page, `phone-${colorScheme}-delete`);
-      expectMistakes(phone);
-      await phone.context.close();
-    }
-  },
-
-  async "on a desk, in the dark"() {
-    await ada.page.emulateMedia({ colorScheme: "dark" });
-    for (const [name, path] of Object.entries({ timeline: "/", album, settings: "/settings" })) {
-      await ada.page.goto(path);
-      await shoot(ada.page, `dark-${name}`);
-    }
-    await tileOf(ada, "The first disc");
-    await shoot(ada.page, "dark-picture");
-  },
-
   async "a list that has grown in an open page links to older pictures"() {
     await makeAlbum(ada, "Many");
     await upload(ada, ["The oldest"]);
@@ -498,22 +447,16 @@ async function takeNews(page) {
   await page.locator("#news").press("Enter");
 }
 
-async function tileOf({ page }, caption) {
-  await page.goto(album);
-  await tile(page, caption).locator("a").click();
-  await page.waitForURL(/\/pictures\//);
-}
-
 async function likeButtonOf(somebody, caption) {
-  await tileOf(somebody, caption);
+  await tileOf(somebody, album, caption);
   await likeButton(somebody.page).click();
   await expectText(likes(somebody.page), "1");
   await somebody.page.goto(album);
 }
 
-for (const [name, scene] of Object.entries(scenes)) {
+for (const [name, scene] of Object.entries(isShared ? { ...scenes, ...looks } : scenes)) {
   const begin = Date.now();
-  await scene().catch(async (error) => {
+  await scene(ada, album).catch(async (error) => {
     say(`FAILED: ${name}`);
     for (const [who, { page, mistakes }] of Object.entries({ ada, grace })) {
       say(`${who} is at ${page.url()}; complaints: ${JSON.stringify(mistakes)}`);
