@@ -9,6 +9,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use futures_util::future::Either;
+use parking_lot::Mutex;
 use rustix::fs::{Access, AtFlags, CWD, Mode, OFlags, ResolveFlags, accessat, openat2};
 use rustix::io::Errno;
 use tower_http::services::fs::Backend;
@@ -17,11 +18,22 @@ use super::opened::Opened;
 
 /// A directory below which files are opened. The kernel resolves each path within it
 /// (`RESOLVE_BENEATH`, openat2(2), Linux 5.6), so that neither `..` nor a symbolic link leads out,
-/// also while somebody exchanges files for links. The directory's own path is resolved anew each
-/// time: it may be a link to a release.
-#[derive(Clone, Debug)]
+/// also while somebody exchanges files for links. The directory's own path is resolved anew for
+/// each request, which has a clone: it may be a link to a release.
+#[derive(Debug)]
 pub(super) struct Beneath {
     root: Arc<Path>,
+    /// The file that the request's first look found, which is often the one to be opened.
+    found: Mutex<Option<(PathBuf, Opened)>>,
+}
+
+impl Clone for Beneath {
+    fn clone(&self) -> Self {
+        Self {
+            root: Arc::clone(&self.root),
+            found: Mutex::default(),
+        }
+    }
 }
 
 impl Beneath {
@@ -30,7 +42,20 @@ impl Beneath {
         let entered = enter(root, ResolveFlags::empty())?;
         let itself = OFlags::PATH | OFlags::CLOEXEC;
         openat2(&entered, ".", itself, Mode::empty(), ResolveFlags::BENEATH)?;
-        Ok(Self { root: root.into() })
+        Ok(Self {
+            root: root.into(),
+            found: Mutex::default(),
+        })
+    }
+
+    /// Opens a file that may be read if the kernel finds it without waiting for a disk, and keeps
+    /// it for [`open`](Backend::open).
+    fn find(&self, path: &Path) -> Option<Metadata> {
+        let file = open(&self.root, path, TO_READ, ResolveFlags::CACHED).ok()?;
+        let opened = opened(file).ok()?;
+        let metadata = opened.metadata().clone();
+        *self.found.lock() = Some((path.to_owned(), opened));
+        Some(metadata)
     }
 
     /// Opens what the kernel finds without waiting for a disk, and lets a thread open the rest.
@@ -51,6 +76,9 @@ impl Beneath {
         }))
     }
 }
+
+/// A FIFO must not hold up the thread that opens it.
+const TO_READ: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK);
 
 /// The most tries to open a file while others rename directories.
 const TRIES_MAX: usize = 32;
@@ -101,6 +129,15 @@ fn is_about_the_cache(error: &io::Error) -> bool {
     matches!(errno, Some(Errno::AGAIN | Errno::INVAL))
 }
 
+/// Returns a file that was opened to be read; sockets, devices and the like are not served.
+fn opened(file: fs::File) -> io::Result<Opened> {
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
+        return Err(not_found());
+    }
+    Ok(Opened::new(file, metadata))
+}
+
 /// Returns false if a file that was found may not be read: HEAD tells what GET would.
 fn is_readable(file: &fs::File) -> bool {
     let path = format!("/proc/self/fd/{}", file.as_raw_fd());
@@ -118,18 +155,17 @@ impl Backend for Beneath {
     type MetadataFuture = Opening<Metadata>;
 
     fn open(&self, path: PathBuf) -> Opening<Opened> {
-        // A FIFO must not hold up the thread that opens it.
-        self.start(path, OFlags::RDONLY | OFlags::NONBLOCK, |file| {
-            let metadata = file.metadata()?;
-            // Sockets, devices and the like are no files to be served.
-            if !metadata.is_file() {
-                return Err(not_found());
-            }
-            Ok(Opened::new(file, metadata))
-        })
+        let found = self.found.lock().take_if(|(found, _)| *found == path);
+        if let Some((_, file)) = found {
+            return Either::Left(ready(Ok(file)));
+        }
+        self.start(path, TO_READ, opened)
     }
 
     fn metadata(&self, path: PathBuf) -> Opening<Metadata> {
+        if let Some(metadata) = self.find(&path) {
+            return Either::Left(ready(Ok(metadata)));
+        }
         self.start(path, OFlags::PATH, |file| {
             let metadata = file.metadata()?;
             let is_served = metadata.is_dir() || metadata.is_file() && is_readable(&file);

@@ -41,6 +41,11 @@ impl Opened {
         }
     }
 
+    /// Returns the metadata of the time at which it was opened.
+    pub(super) fn metadata(&self) -> &Metadata {
+        &self.metadata
+    }
+
     /// Bytes that are left to the end that the metadata told: a file that grew is read no further,
     /// as its response has said how long it is.
     fn left(&self) -> usize {
