@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 #[allow(dead_code, reason = "these tests use a part of it")]
+mod authority;
+#[allow(dead_code, reason = "these tests use a part of it")]
 mod program;
 mod site;
 

@@ -7,18 +7,15 @@ use http::Uri;
 use http::uri::{Authority, Scheme};
 use serde::{Deserialize, Serialize};
 
-/// The port of `http://host`, without one.
-const DEFAULT_PORT: u16 = 80;
-
 const LONG_PATH: &str = "a socket's path has 1 to 107 bytes";
 
-/// The address of an upstream: `http://host:port`, the host being a name or an IP address, or
-/// `unix:/path/to.sock`. In a configuration it is such a text.
+/// The address of an upstream: `http://host:port` or `https://host:port`, the host being a name or
+/// an IP address, or `unix:/path/to.sock`. In a configuration it is such a text.
 ///
 /// ```
 /// use greenroom_proxy::UpstreamAddress;
 ///
-/// for text in ["http://127.0.0.1:9000", "http://[::1]:9000", "http://api", "unix:/run/api.sock"] {
+/// for text in ["http://[::1]:9000", "http://api", "https://api.example", "unix:/run/api.sock"] {
 ///     assert_eq!(text.parse::<UpstreamAddress>()?.to_string(), text);
 /// }
 /// let error = "localhost:9000".parse::<UpstreamAddress>().unwrap_err();
@@ -31,7 +28,8 @@ pub struct UpstreamAddress(Kind);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Kind {
-    Http(Authority),
+    /// By `http` or `https`.
+    Tcp(Scheme, Authority),
     Unix(PathBuf),
 }
 
@@ -39,7 +37,8 @@ enum Kind {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{text}` is no upstream: {problem}; allowed are http://host:port, such as \
-     http://127.0.0.1:9000, http://[::1]:9000 and http://api.internal, and unix:/path/to.sock"
+     http://127.0.0.1:9000, http://[::1]:9000 and http://api.internal, https://host:port, and \
+     unix:/path/to.sock"
 )]
 pub struct UpstreamAddressError {
     text: String,
@@ -50,8 +49,26 @@ impl UpstreamAddress {
     /// Returns host and port as `Host` names them, or a stand-in for a Unix socket.
     pub(crate) fn authority(&self) -> Authority {
         match &self.0 {
-            Kind::Http(authority) => authority.clone(),
+            Kind::Tcp(_, authority) => authority.clone(),
             Kind::Unix(_) => Authority::from_static("localhost"),
+        }
+    }
+
+    pub(crate) fn scheme(&self) -> Scheme {
+        match &self.0 {
+            Kind::Tcp(scheme, _) => scheme.clone(),
+            Kind::Unix(_) => Scheme::HTTP,
+        }
+    }
+
+    /// Returns the name or IP address, without brackets, that the certificate of an upstream with
+    /// TLS is for.
+    pub(crate) fn tls_host(&self) -> Option<&str> {
+        match &self.0 {
+            Kind::Tcp(scheme, authority) if *scheme == Scheme::HTTPS => {
+                Some(authority.host().trim_matches(['[', ']']))
+            }
+            _ => None,
         }
     }
 
@@ -78,7 +95,7 @@ impl UpstreamAddress {
     /// Returns the path of a Unix socket.
     pub(crate) fn unix(&self) -> Option<&Path> {
         match &self.0 {
-            Kind::Http(_) => None,
+            Kind::Tcp(..) => None,
             Kind::Unix(path) => Some(path),
         }
     }
@@ -91,13 +108,9 @@ fn parse(text: &str) -> Result<Kind, &'static str> {
         return path.ok_or(LONG_PATH);
     }
     let uri: Uri = text.parse().map_err(|_| "it is no URL")?;
-    match uri.scheme() {
-        Some(scheme) if *scheme == Scheme::HTTP => {}
-        Some(scheme) if *scheme == Scheme::HTTPS => {
-            return Err("TLS to upstreams is not supported");
-        }
-        _ => return Err("its scheme is not http"),
-    }
+    let known = [Scheme::HTTP, Scheme::HTTPS];
+    let scheme = uri.scheme().filter(|scheme| known.contains(scheme));
+    let scheme = scheme.ok_or("its scheme is neither http nor https")?;
     let has_path = !matches!(uri.path(), "" | "/") || uri.query().is_some();
     if has_path || text.ends_with('/') || text.contains('#') {
         return Err("it has a path; strip_prefix and add_prefix change paths");
@@ -109,12 +122,12 @@ fn parse(text: &str) -> Result<Kind, &'static str> {
     let host_bytes = authority.host().len();
     // What is behind the host is a port, or nothing.
     let port = &authority.as_str()[host_bytes..];
-    let port = port.strip_prefix(':').map_or(Ok(DEFAULT_PORT), str::parse);
+    let has_port = port.strip_prefix(':').map(str::parse::<u16>);
     if host_bytes == 0 {
         return Err("it has no host");
     }
-    match port {
-        Ok(1..) => Ok(Kind::Http(authority.clone())),
+    match has_port {
+        None | Some(Ok(1..)) => Ok(Kind::Tcp(scheme.clone(), authority.clone())),
         _ => Err("its port is not from 1 to 65535"),
     }
 }
@@ -147,7 +160,7 @@ impl From<UpstreamAddress> for String {
 impl fmt::Display for UpstreamAddress {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            Kind::Http(authority) => write!(out, "http://{authority}"),
+            Kind::Tcp(scheme, authority) => write!(out, "{scheme}://{authority}"),
             Kind::Unix(path) => write!(out, "unix:{}", path.display()),
         }
     }
@@ -164,7 +177,8 @@ mod tests {
             ("", "no URL"),
             ("127.0.0.1:9000", "scheme"),
             ("localhost:9000", "scheme"),
-            ("https://example.org", "TLS"),
+            ("https://a:0", "port"),
+            ("https://a/base", "path"),
             ("http://", "no URL"),
             ("http://:9000", "no host"),
             ("http://a:0", "port"),

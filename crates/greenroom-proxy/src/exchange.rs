@@ -227,7 +227,7 @@ impl Exchange {
     ) -> Result<Response<Incoming>, Failed> {
         let upload = &outgoing.upload;
         let authority = permit.authority();
-        let Some(uri) = target::uri(authority, &outgoing.path) else {
+        let Some(uri) = target::uri(permit.scheme(), authority, &outgoing.path) else {
             return Err(Failed::before(format!("{} is no path", outgoing.path)));
         };
         let mut request = Request::new(upload.begin(outgoing.expects_continue));

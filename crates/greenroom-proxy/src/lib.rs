@@ -26,6 +26,7 @@ mod shared;
 mod status;
 mod target;
 mod throttle;
+mod tls;
 mod tunnel;
 mod upload;
 mod upstream;

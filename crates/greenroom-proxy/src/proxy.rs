@@ -58,14 +58,15 @@ pub type ProxyFuture =
     Pin<Box<dyn Future<Output = Result<Response<ResponseBody>, Infallible>> + Send>>;
 
 impl Proxy {
-    /// Creates a proxy. It connects to no upstream before the first request.
+    /// Creates a proxy, and reads the files that its settings name. It connects to no upstream
+    /// before the first request.
     ///
     /// # Errors
     ///
     /// The first setting whose value is not allowed.
     pub fn new(settings: Settings) -> Result<Self, SettingsError> {
-        settings.check()?;
-        let shared = Arc::new(Shared::new(settings));
+        let tls = settings.checked()?;
+        let shared = Arc::new(Shared::new(settings, tls.as_ref()));
         PROXIES.add(&shared);
         Ok(Self { shared })
     }

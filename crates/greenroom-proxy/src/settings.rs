@@ -1,9 +1,13 @@
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
+use greenroom_server::rustls::ClientConfig;
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
 
 use crate::address::UpstreamAddress;
+use crate::tls;
 
 /// Most upstreams of one proxy: 256.
 pub const UPSTREAMS_MAX: usize = 256;
@@ -52,8 +56,25 @@ pub struct Settings {
     pub host: HostHeader,
     /// The fields that tell upstreams of the client. Default: `x-forwarded`.
     pub forwarded: ForwardedFields,
-    /// The time to resolve an upstream's name and connect to it. Default: 5 s; 1 ms to
-    /// [`TIME_MAX`], as for all times here. Beyond it: 504, or another upstream.
+    /// The file, in PEM, of the authorities that vouch for upstreams with `https`. Their
+    /// certificates must be for the host of the address, or for `tls_server_name`. Default: the
+    /// authorities that the system trusts. As the others of `tls_…`, it is an error without such an
+    /// upstream.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tls_ca: Option<PathBuf>,
+    /// The file, in PEM, of the certificate, and those between it and its authority, by which
+    /// upstreams know the proxy. Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tls_certificate: Option<PathBuf>,
+    /// The file, in PEM, of its private key, which must not be encrypted. Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tls_key: Option<PathBuf>,
+    /// The name that upstreams with `https` are asked for (SNI, RFC 6066, 3), and that their
+    /// certificates must be for. Default: the host of each address.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tls_server_name: Option<String>,
+    /// The time to resolve an upstream's name and connect to it, TLS included. Default: 5 s; 1 ms
+    /// to [`TIME_MAX`], as for all times here. Beyond it: 504, or another upstream.
     #[serde(with = "humantime_serde")]
     pub connect_timeout: Duration,
     /// The time without progress until the head of the response: an upstream neither takes a part
@@ -146,6 +167,11 @@ pub struct SettingsError {
 }
 
 impl SettingsError {
+    pub(crate) fn new(setting: &'static str, problem: impl Into<String>) -> Self {
+        let problem = problem.into();
+        Self { setting, problem }
+    }
+
     /// Returns the name of the setting.
     #[must_use]
     pub fn setting(&self) -> &'static str {
@@ -161,6 +187,10 @@ impl Default for Settings {
             add_prefix: None,
             host: HostHeader::default(),
             forwarded: ForwardedFields::default(),
+            tls_ca: None,
+            tls_certificate: None,
+            tls_key: None,
+            tls_server_name: None,
             connect_timeout: Duration::from_secs(5),
             response_head_timeout: Duration::from_mins(1),
             body_idle_timeout: Duration::from_mins(5),
@@ -188,12 +218,22 @@ impl Settings {
         }
     }
 
-    /// Checks all values.
+    /// Checks all values, and reads the files of `tls_ca`, `tls_certificate` and `tls_key`.
     ///
     /// # Errors
     ///
     /// The first setting whose value is not allowed, with what is.
     pub fn check(&self) -> Result<(), SettingsError> {
+        self.checked().map(drop)
+    }
+
+    /// Checks all values, and returns the TLS of upstreams that have it.
+    pub(crate) fn checked(&self) -> Result<Option<Arc<ClientConfig>>, SettingsError> {
+        self.check_values()?;
+        tls::read(self)
+    }
+
+    fn check_values(&self) -> Result<(), SettingsError> {
         let upstreams = self.to.len();
         require((1..=UPSTREAMS_MAX).contains(&upstreams), "to", || {
             format!("a list of {upstreams} upstreams; 1 to {UPSTREAMS_MAX} are allowed")
@@ -220,10 +260,10 @@ impl Settings {
         let is_failure = |status: &u16| (400..600).contains(status);
         let mut statuses = self.failure_statuses.iter();
         match statuses.find(|status| !is_failure(status)) {
-            Some(status) => Err(SettingsError {
-                setting: "failure_statuses",
-                problem: format!("a list with {status}; 400 to 599 are allowed"),
-            }),
+            Some(status) => {
+                let problem = format!("a list with {status}; 400 to 599 are allowed");
+                Err(SettingsError::new("failure_statuses", problem))
+            }
             None => Ok(()),
         }
     }
@@ -247,6 +287,18 @@ impl Settings {
         require(first <= longest, "rest_longest", || {
             format!("{longest:?}; at least rest_first, which is {first:?}")
         })
+    }
+
+    /// Returns `true` if the settings name files, which a new [`Proxy`](crate::Proxy) reads again.
+    #[must_use]
+    pub fn has_files(&self) -> bool {
+        let files = [&self.tls_ca, &self.tls_certificate, &self.tls_key];
+        files.into_iter().any(Option::is_some)
+    }
+
+    /// Returns the files of the certificate and its key, if they are named.
+    pub(crate) fn client_certificate(&self) -> Option<(&Path, &Path)> {
+        self.tls_certificate.as_deref().zip(self.tls_key.as_deref())
     }
 
     /// Returns `true` if a response with this status counts as a failure of its upstream.
@@ -281,8 +333,7 @@ fn require(
     if holds {
         return Ok(());
     }
-    let problem = problem();
-    Err(SettingsError { setting, problem })
+    Err(SettingsError::new(setting, problem()))
 }
 
 #[cfg(test)]
@@ -320,8 +371,8 @@ mod tests {
                 .check()
                 .is_err_and(|e| e.setting() == "to")
         );
-        let error = toml::from_str::<Settings>("to = ['https://a']").expect_err("TLS");
-        assert!(error.to_string().contains("`https://a`"), "{error}");
+        let error = toml::from_str::<Settings>("to = ['ftp://a']").expect_err("FTP");
+        assert!(error.to_string().contains("`ftp://a`"), "{error}");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use greenroom_server::rustls::ClientConfig;
 use http::{HeaderValue, Response, StatusCode};
 
 use crate::rejection;
@@ -27,10 +28,11 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    pub(crate) fn new(settings: Settings) -> Self {
+    /// Creates that of a proxy with these settings, which are checked; `tls` is that of upstreams.
+    pub(crate) fn new(settings: Settings, tls: Option<&Arc<ClientConfig>>) -> Self {
         let number = fastrand::u64(..);
         Self {
-            upstreams: Arc::new(Upstreams::new(&settings)),
+            upstreams: Arc::new(Upstreams::new(&settings, tls)),
             budget: Budget::default(),
             pseudonym: format!("greenroom-{number:016x}"),
             via: via(number),

@@ -42,9 +42,9 @@ pub(crate) fn path(uri: &Uri, settings: &Settings) -> Option<PathAndQuery> {
 }
 
 /// Returns the URI by which the client finds the upstream; `None` if there is none such.
-pub(crate) fn uri(authority: &Authority, path: &PathAndQuery) -> Option<Uri> {
+pub(crate) fn uri(scheme: &Scheme, authority: &Authority, path: &PathAndQuery) -> Option<Uri> {
     let mut parts = http::uri::Parts::default();
-    parts.scheme = Some(Scheme::HTTP);
+    parts.scheme = Some(scheme.clone());
     parts.authority = Some(authority.clone());
     parts.path_and_query = Some(path.clone());
     Uri::from_parts(parts).ok()

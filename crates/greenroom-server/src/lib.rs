@@ -80,7 +80,9 @@ pub use rustls;
 pub use server::{Server, ServerBuilder};
 pub use signals::shutdown_on_signals;
 #[cfg(feature = "tls")]
-pub use tls::{CertificateStatus, ClientCertificates, Tls, TlsBuilder, TlsError, TlsInfo};
+pub use tls::{
+    CertificateStatus, ClientCertificates, Tls, TlsBuilder, TlsError, TlsInfo, client_tls,
+};
 pub use upgrade::{
     DrainingVersion, UpgradeOutcome, UpgradeProgram, UpgradeRecord, UpgradeResult, UpgradeState,
     UpgradeStatus, UpgradeWay, Upgrades, upgrade_marker, upgrade_on_signal,

@@ -197,7 +197,7 @@ fn what_is_named_must_be_there() {
             "4:40: the file has 1048577 bytes; allowed are 1048576",
         ),
         ("psgi = \"public\"", "4:8: public is not a file"),
-        ("proxy = \"https://a\"", "4:9: `https://a` is no upstream"),
+        ("proxy = \"ftp://a\"", "4:9: `ftp://a` is no upstream"),
         (
             "respond = \"a\"\nbasic_auth = \"plain\"",
             "5:14: plain:1: not a hash of bcrypt or argon2; use `htpasswd -B` (plain text, MD5 \

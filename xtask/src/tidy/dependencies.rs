@@ -30,6 +30,11 @@ const UNNAMED: &[(&str, &str, &str)] = &[
     ),
     (
         "greenroom-proxy",
+        "rcgen",
+        "the authority of greenroom-cli's tests, whose source is also in these tests",
+    ),
+    (
+        "greenroom-proxy",
         "tracing-subscriber",
         "the log of greenroom-psgi's tests, whose source is also in these tests",
     ),

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
-use crate::program::output;
+use crate::authority::Authority;
+use crate::program::{Running, command, output};
 use crate::site::{Directory, Response, Site, begin, serve};
 
 const PID: &str = r#"sub { [200, [], ["$$"]] }"#;
@@ -313,4 +314,34 @@ fn watch_sees_that_a_link_on_the_way_leads_elsewhere() {
     directory.write("..4/greenroom.toml", responding("5"));
     server.wait_for_log("in force");
     assert_eq!(text(), "5");
+}
+
+#[test]
+fn the_authorities_of_upstreams_are_read_again() {
+    let (authority, other) = (Authority::new(), Authority::new());
+    authority.issue("own", "localhost");
+    let mut serve = command(&["serve", "-l", "127.0.0.1:0"]);
+    let upstream = Running::start(serve.args(authority.flags("own")));
+    let (_, port) = upstream.address.rsplit_once(':').unwrap();
+    let directory = Directory::new(&format!(
+        "[[site]]\n[[site.route]]\npath = \"/\"\n[site.route.proxy]\n\
+         to = \"https://localhost:{port}\"\ntls_ca = \"ca.pem\"\n"
+    ));
+    let trust = |directory: &Directory, whom: &Authority| {
+        directory.write("ca.pem", fs::read(whom.path("root.pem")).unwrap());
+    };
+    trust(&directory, &other);
+    let site = Site::serve(directory, &[]);
+    assert_eq!(site.get("/hello").status, 502);
+    trust(&site.directory, &authority);
+    site.server.signal(Signal::HUP);
+    site.server.wait_for_log("in force");
+    assert!(site.get("/hello").text().contains("Hello"));
+    site.directory.write("ca.pem", "nothing");
+    site.server.signal(Signal::HUP);
+    let line = site.server.wait_for_log("tls_ca");
+    assert!(line.contains("greenroom.toml:6:"), "{line}");
+    assert!(line.contains("there is no certificate"), "{line}");
+    site.server.wait_for_log("stay as they were");
+    assert!(site.get("/hello").text().contains("Hello"));
 }

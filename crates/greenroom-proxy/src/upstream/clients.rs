@@ -1,3 +1,6 @@
+use std::sync::Arc;
+
+use greenroom_server::rustls::ClientConfig;
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use parking_lot::RwLock;
@@ -6,6 +9,7 @@ use tokio::runtime::{self, Handle};
 use super::connect::Connector;
 use crate::address::UpstreamAddress;
 use crate::settings::Settings;
+use crate::tls::Secured;
 use crate::upload::UploadBody;
 
 /// Most bytes of the head of a response, and of the buffer for its body: 64 KiB.
@@ -27,9 +31,14 @@ pub(super) struct Clients {
 }
 
 impl Clients {
-    pub(super) fn new(address: &UpstreamAddress, settings: &Settings) -> Self {
+    pub(super) fn new(
+        address: &UpstreamAddress,
+        settings: &Settings,
+        tls: Option<&Arc<ClientConfig>>,
+    ) -> Self {
+        let secured = Secured::of(address, settings, tls);
         Self {
-            connector: Connector::new(address, settings.connect_timeout),
+            connector: Connector::new(address, secured, settings.connect_timeout),
             idle_timeout: settings.idle_timeout,
             idle_max: settings.idle_max,
             by_runtime: RwLock::default(),

@@ -1,4 +1,4 @@
-//! Connections to upstreams, by TCP and by Unix sockets.
+//! Connections to upstreams, by TCP, with TLS or without, and by Unix sockets.
 
 use std::io;
 use std::net::SocketAddr;
@@ -22,6 +22,7 @@ use tokio::time::{Instant, sleep, timeout};
 use tower_service::Service;
 
 use crate::address::UpstreamAddress;
+use crate::tls::{Secured, TlsIo};
 
 /// The time for which the addresses of a name are used again.
 const RESOLVED_TIME: Duration = Duration::from_secs(10);
@@ -43,27 +44,33 @@ pub(crate) struct Connector {
 
 #[derive(Clone)]
 enum Target {
-    Tcp(HttpConnector<Resolver>, Resolver),
+    Tcp(HttpConnector<Resolver>, Resolver, Option<Secured>),
     Unix(Arc<Path>),
 }
 
 impl Connector {
-    pub(super) fn new(address: &UpstreamAddress, timeout: Duration) -> Self {
+    pub(super) fn new(
+        address: &UpstreamAddress,
+        secured: Option<Secured>,
+        timeout: Duration,
+    ) -> Self {
         let target = if let Some(path) = address.unix() {
             Target::Unix(path.into())
         } else {
             let resolver = Resolver::default();
             let mut tcp = HttpConnector::new_with_resolver(resolver.clone());
             tcp.set_nodelay(true);
+            // It knows the port of `https`; TLS is ours. Without it, such a URL is an error.
+            tcp.enforce_http(secured.is_none());
             // Divided among the addresses of a name, so that one that hangs leaves time for others.
             tcp.set_connect_timeout(Some(timeout));
-            Target::Tcp(tcp, resolver)
+            Target::Tcp(tcp, resolver, secured)
         };
         Self { target, timeout }
     }
 
     pub(super) fn resolve_again(&self) {
-        if let Target::Tcp(_, resolver) = &self.target {
+        if let Target::Tcp(_, resolver, _) = &self.target {
             resolver.0.is_doubted.store(true, Ordering::Relaxed);
         }
     }
@@ -82,7 +89,13 @@ impl Service<Uri> for Connector {
         let (target, limit) = (self.target.clone(), self.timeout);
         let connected = async move {
             Ok(match target {
-                Target::Tcp(mut tcp, _) => Stream::new(Io::Tcp(tcp.call(uri).await?)),
+                Target::Tcp(mut tcp, _, secured) => {
+                    let stream = tcp.call(uri).await?;
+                    match secured {
+                        Some(secured) => Stream::new(Io::Tls(secured.handshake(stream).await?)),
+                        None => Stream::new(Io::Tcp(stream)),
+                    }
+                }
                 Target::Unix(path) => {
                     let stream = connect_unix(&path).await?;
                     Stream::new(Io::Unix(TokioIo::new(stream)))
@@ -215,6 +228,7 @@ pub(crate) struct Stream {
 
 enum Io {
     Tcp(TokioIo<TcpStream>),
+    Tls(TlsIo),
     Unix(TokioIo<UnixStream>),
 }
 
@@ -239,6 +253,7 @@ impl Read for Stream {
     ) -> Poll<io::Result<()>> {
         match &mut self.io {
             Io::Tcp(io) => Pin::new(io).poll_read(cx, buffer),
+            Io::Tls(io) => Pin::new(io).poll_read(cx, buffer),
             Io::Unix(io) => Pin::new(io).poll_read(cx, buffer),
         }
     }
@@ -252,6 +267,7 @@ impl Write for Stream {
     ) -> Poll<io::Result<usize>> {
         match &mut self.io {
             Io::Tcp(io) => Pin::new(io).poll_write(cx, bytes),
+            Io::Tls(io) => Pin::new(io).poll_write(cx, bytes),
             Io::Unix(io) => Pin::new(io).poll_write(cx, bytes),
         }
     }
@@ -259,6 +275,7 @@ impl Write for Stream {
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match &mut self.io {
             Io::Tcp(io) => Pin::new(io).poll_flush(cx),
+            Io::Tls(io) => Pin::new(io).poll_flush(cx),
             Io::Unix(io) => Pin::new(io).poll_flush(cx),
         }
     }
@@ -266,6 +283,7 @@ impl Write for Stream {
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match &mut self.io {
             Io::Tcp(io) => Pin::new(io).poll_shutdown(cx),
+            Io::Tls(io) => Pin::new(io).poll_shutdown(cx),
             Io::Unix(io) => Pin::new(io).poll_shutdown(cx),
         }
     }
@@ -281,6 +299,7 @@ impl Write for Stream {
     ) -> Poll<io::Result<usize>> {
         match &mut self.io {
             Io::Tcp(io) => Pin::new(io).poll_write_vectored(cx, slices),
+            Io::Tls(io) => Pin::new(io).poll_write_vectored(cx, slices),
             Io::Unix(io) => Pin::new(io).poll_write_vectored(cx, slices),
         }
     }

@@ -66,7 +66,7 @@ impl Failure {
     /// Returns what an operator can do.
     pub(super) fn advice(self) -> &'static str {
         match self {
-            Self::Connect => "is it running, and is its address right?",
+            Self::Connect => "is it running, and are its address and its certificate right?",
             Self::ConnectTimeout => {
                 "is it reachable, and not overloaded? Raise connect_timeout if it is far away"
             }

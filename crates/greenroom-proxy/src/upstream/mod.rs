@@ -8,7 +8,8 @@ mod meters;
 
 use std::sync::Arc;
 
-use http::uri::Authority;
+use greenroom_server::rustls::ClientConfig;
+use http::uri::{Authority, Scheme};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
@@ -31,6 +32,7 @@ pub(crate) struct Upstreams {
 struct Upstream {
     /// Its address as in the settings.
     name: Arc<str>,
+    scheme: Scheme,
     authority: Authority,
     clients: Clients,
     counts: Mutex<Counts>,
@@ -54,11 +56,12 @@ pub(crate) struct Permit {
 }
 
 impl Upstreams {
-    pub(crate) fn new(settings: &Settings) -> Self {
+    pub(crate) fn new(settings: &Settings, tls: Option<&Arc<ClientConfig>>) -> Self {
         let upstream = |address: &crate::UpstreamAddress| Upstream {
             name: address.to_string().into(),
+            scheme: address.scheme(),
             authority: address.authority(),
-            clients: Clients::new(address, settings),
+            clients: Clients::new(address, settings, tls),
             counts: Mutex::default(),
             warnings: Throttle::default(),
         };
@@ -139,6 +142,10 @@ impl Permit {
     /// Returns the upstream's address as in the settings.
     pub(crate) fn name(&self) -> &str {
         &self.upstream().name
+    }
+
+    pub(crate) fn scheme(&self) -> &Scheme {
+        &self.upstream().scheme
     }
 
     pub(crate) fn authority(&self) -> &Authority {

@@ -3,10 +3,12 @@
 use std::net::SocketAddr;
 use std::process::Stdio;
 
+use greenroom_proxy::Settings;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 
-use crate::rig::{Rig, body_of, send, status_of, within};
+use crate::authority::Authority;
+use crate::rig::{Rig, body_of, send, status_of, to, within};
 
 /// Starts a program that prints its port, and is killed with the value.
 async fn start(program: &str, arguments: &[&str]) -> (Child, SocketAddr) {
@@ -55,6 +57,42 @@ async fn node() {
         }
         let response = rig.get("/hints", "").await;
         assert!(response.starts_with("HTTP/1.1 103 "), "{response}");
+        assert_eq!(rig.upstream(0).failures.total(), 0);
+        rig.end().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn node_with_tls() {
+    within(async {
+        let authority = Authority::new();
+        authority.issue("own", "localhost");
+        let script = "
+            const { readFileSync: read } = require('fs');
+            const [key, cert] = process.argv.slice(1).map(file => read(file));
+            const server = require('https').createServer({ key, cert }, (request, response) => {
+                response.setHeader('X-Name', request.socket.servername);
+                request.pipe(response);
+            });
+            server.listen(0, '127.0.0.1', () => console.log(server.address().port));";
+        let (key, certificate) = (authority.text("own.key"), authority.text("own.pem"));
+        let (_node, address) = start("node", &["-e", script, &key, &certificate]).await;
+        let rig = Rig::with(Settings {
+            to: vec![
+                format!("https://localhost:{}", address.port())
+                    .parse()
+                    .unwrap(),
+            ],
+            tls_ca: Some(authority.path("root.pem")),
+            ..to([])
+        });
+        for _ in 0..20 {
+            let response = rig.exchange(send("POST", "/", "body")).await;
+            assert_eq!(status_of(&response), 200);
+            assert!(response.contains("x-name: localhost"), "{response}");
+            assert!(response.contains("body"), "{response}");
+        }
         assert_eq!(rig.upstream(0).failures.total(), 0);
         rig.end().await;
     })

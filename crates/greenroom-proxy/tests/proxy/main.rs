@@ -1,6 +1,9 @@
 //! A proxy behind a real server, before real upstreams.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+#[allow(dead_code, reason = "these tests use a part of it")]
+#[path = "../../../greenroom-cli/tests/authority/mod.rs"]
+mod authority;
 mod bodies;
 mod broken;
 mod expectations;
@@ -11,5 +14,6 @@ mod limits;
 mod log;
 mod retries;
 mod rig;
+mod tls;
 mod upgrades;
 mod upstreams;

@@ -26,7 +26,7 @@ async fn chat(mut socket: WebSocket) {
     }
 }
 
-fn chatting() -> Router {
+pub(crate) fn chatting() -> Router {
     let open = |upgrade: WebSocketUpgrade| async { upgrade.protocols(["chat"]).on_upgrade(chat) };
     Router::new().route("/chat", any(open))
 }

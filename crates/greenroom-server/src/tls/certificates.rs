@@ -145,7 +145,7 @@ fn names(certificate: &CertificateDer<'_>) -> Result<Vec<String>, webpki::Error>
     Ok(names.map(str::to_ascii_lowercase).collect())
 }
 
-fn key_fault(error: &rustls::Error, chain: &Path) -> String {
+pub(super) fn key_fault(error: &rustls::Error, chain: &Path) -> String {
     match error {
         rustls::Error::InconsistentKeys(_) => {
             format!(

@@ -10,10 +10,10 @@ use rustls::server::{
     NoServerSessionStorage, ProducesTickets, ResolvesServerCert, ServerConfig,
     ServerSessionMemoryCache, WebPkiClientVerifier,
 };
-use rustls::{CipherSuite, RootCertStore, SupportedCipherSuite};
+use rustls::{CipherSuite, SupportedCipherSuite};
 
 use super::certificates::{CertificateFiles, Certificates};
-use super::pem::{self, fault_of};
+use super::pem::roots;
 use super::server_name::Noting;
 use super::{ACME_PROTOCOL, CertificateStatus, TlsError};
 
@@ -202,20 +202,8 @@ impl TlsBuilder {
         let Some((file, required)) = &self.client_roots else {
             return Ok(WebPkiClientVerifier::no_client_auth());
         };
-        let mut roots = RootCertStore::empty();
-        for part in pem::certificates(file)? {
-            let line = part.line;
-            let added = roots.add(part.certificate());
-            added.map_err(|error| {
-                fault_of(
-                    file,
-                    line,
-                    format!("this is no certificate of a CA: {error}"),
-                )
-            })?;
-        }
-        let verifier =
-            WebPkiClientVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider));
+        let roots = Arc::new(roots(file)?);
+        let verifier = WebPkiClientVerifier::builder_with_provider(roots, Arc::clone(provider));
         let verifier = match required {
             ClientCertificates::Required => verifier,
             ClientCertificates::Optional => verifier.allow_unauthenticated(),
@@ -297,7 +285,7 @@ fn preferring_aes_128(provider: &Arc<CryptoProvider>) -> Arc<CryptoProvider> {
         reason = "without these features there is none"
     )
 )]
-fn default_provider() -> Option<Arc<CryptoProvider>> {
+pub(super) fn default_provider() -> Option<Arc<CryptoProvider>> {
     #[cfg(feature = "aws-lc-rs")]
     return Some(Arc::new(rustls::crypto::aws_lc_rs::default_provider()));
     #[cfg(all(feature = "ring", not(feature = "aws-lc-rs")))]

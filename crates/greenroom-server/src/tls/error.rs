@@ -1,5 +1,5 @@
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The reason why TLS cannot be set up.
 #[derive(Debug, thiserror::Error)]
@@ -29,12 +29,30 @@ pub enum TlsError {
     /// There is no cryptography: none was named, and no feature brings one.
     #[error("TLS needs a provider of cryptography: name one, or enable a feature that brings it")]
     NoProvider,
+    /// This system trusts no authorities, and no file of some was named. Why they cannot be read,
+    /// if there are some.
+    #[error(
+        "this system has no certificates of authorities: name a file of some, or install \
+         ca-certificates {0}"
+    )]
+    NoAuthorities(String),
     /// rustls does not take the settings.
     #[error(transparent)]
     Settings(#[from] rustls::Error),
     /// rustls cannot verify client certificates by these roots.
     #[error("client certificates cannot be verified: {0}")]
     Roots(#[from] rustls::server::VerifierBuilderError),
+}
+
+impl TlsError {
+    /// Returns the file that is to blame, if one is.
+    #[must_use]
+    pub fn file(&self) -> Option<&Path> {
+        match self {
+            Self::Read { file, .. } | Self::File { file, .. } => Some(file),
+            _ => None,
+        }
+    }
 }
 
 /// The reason why a TLS connection ends before its end.

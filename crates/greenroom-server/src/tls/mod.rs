@@ -5,6 +5,7 @@
 
 mod buffers;
 mod certificates;
+mod client;
 mod config;
 mod error;
 mod hello;
@@ -15,6 +16,7 @@ mod session;
 mod status;
 mod stream;
 
+pub use client::client_tls;
 pub use config::{ClientCertificates, Tls, TlsBuilder};
 pub use error::TlsError;
 pub(crate) use hello::Hello;

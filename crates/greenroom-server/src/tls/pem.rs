@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
+use rustls::RootCertStore;
 use rustls::pki_types::pem::{PemObject, SectionKind};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
@@ -42,6 +43,18 @@ pub(super) fn certificates(file: &Path) -> Result<Vec<Part>, TlsError> {
         return Err(fault_of(file, 1, fault));
     }
     Ok(certificates)
+}
+
+/// Reads the certificates of CAs in a file; at least one.
+pub(super) fn roots(file: &Path) -> Result<RootCertStore, TlsError> {
+    let mut roots = RootCertStore::empty();
+    for part in certificates(file)? {
+        let line = part.line;
+        let added = roots.add(part.certificate());
+        let fault = |error| format!("this is no certificate of a CA: {error}");
+        added.map_err(|error| fault_of(file, line, fault(error)))?;
+    }
+    Ok(roots)
 }
 
 /// Reads the first private key of a file, and its line.

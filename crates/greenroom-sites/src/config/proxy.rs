@@ -16,10 +16,11 @@ use crate::file::{At, KeyDoc, Origin, Reading, Value};
 const SHORT: &str = "to";
 
 /// The meaning of each key, for those who write the file.
-const TEXTS: [(&str, &str); 18] = [
+const TEXTS: [(&str, &str); 22] = [
     (
         SHORT,
-        "The upstreams, 1 to 256: plain HTTP/1.1, by address or name, or a Unix socket.",
+        "The upstreams, 1 to 256: HTTP/1.1, with TLS or without, by address or name, or a Unix \
+         socket.",
     ),
     (
         "strip_prefix",
@@ -40,8 +41,26 @@ const TEXTS: [(&str, &str); 18] = [
          `\"both\"` or `\"none\"`.",
     ),
     (
+        "tls_ca",
+        "File of the authorities (PEM) that vouch for upstreams with `https`; by default those \
+         that the system trusts.",
+    ),
+    (
+        "tls_certificate",
+        "File of the certificate (PEM) by which upstreams know the proxy.",
+    ),
+    (
+        "tls_key",
+        "File of its private key (PEM), which must not be encrypted.",
+    ),
+    (
+        "tls_server_name",
+        "Name that upstreams with `https` are asked for, and that their certificates must be for; \
+         by default the host of each address.",
+    ),
+    (
         "connect_timeout",
-        "Time to resolve and connect; another upstream, or 504, beyond.",
+        "Time to resolve and connect, TLS included; another upstream, or 504, beyond.",
     ),
     (
         "response_head_timeout",
@@ -124,6 +143,14 @@ impl Value for ProxyTable {
                 return reading.fault(&at.span, error.to_string());
             }
         };
+        let files = [
+            &mut settings.tls_ca,
+            &mut settings.tls_certificate,
+            &mut settings.tls_key,
+        ];
+        for file in files.into_iter().flatten() {
+            *file = directory.join(&*file);
+        }
         if let Err(error) = settings.check() {
             let place = table.get(error.setting()).map(Spanned::span);
             return reading.fault(&place.unwrap_or(at.span.clone()), error.to_string());
@@ -208,7 +235,7 @@ fn form(name: &str, default: Option<&Json>) -> (&'static str, Json) {
     let strings = json!({ "type": "array", "items": { "type": "string" } });
     match default {
         _ if name == SHORT => (
-            "URLs such as \"http://127.0.0.1:9000\" or \"unix:/run/api.sock\"",
+            "URLs such as \"http://127.0.0.1:9000\", \"https://api.example\" or \"unix:/run/api.sock\"",
             json!({ "anyOf": [{ "type": "string" }, strings] }),
         ),
         Some(Json::Array(_)) => ("a list", json!({ "type": "array" })),

@@ -1,11 +1,12 @@
 //! PSGI applications and proxies: started, kept while their settings stay the same, and ended after
 //! their last request.
 
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use greenroom::proxy::{Proxy, Settings};
+use greenroom::proxy::{Proxy, Settings, SettingsError};
 use greenroom::psgi::{Builder, Gateway, GatewayService, ShutdownReport, StartError};
 use tokio::time::timeout;
 
@@ -171,7 +172,11 @@ impl Apps {
                 };
                 self.applications.push(running);
             }
-            Kind::Proxy(settings) => self.add_proxy(settings, before),
+            Kind::Proxy(settings) => {
+                let added = self.add_proxy(settings, before);
+                let failed = |error| SitesError::route(&route.path, io::Error::other(error));
+                added.map_err(failed)?;
+            }
             _ => {}
         }
         Ok(())
@@ -206,18 +211,19 @@ impl Apps {
     }
 
     /// Proxies with the same settings are one, with its connections and what it knows of upstreams.
-    fn add_proxy(&mut self, settings: &Settings, before: &Self) {
+    /// One that has read files is made anew, as they may have changed.
+    fn add_proxy(&mut self, settings: &Settings, before: &Self) -> Result<(), SettingsError> {
         let is_same = |(other, _): &&(Settings, Proxy)| other == settings;
         if self.proxies.iter().any(|proxy| is_same(&proxy)) {
-            return;
+            return Ok(());
         }
-        let proxy = match before.proxies.iter().find(is_same) {
-            Some((_, proxy)) => Ok(proxy.clone()),
-            None => Proxy::new(settings.clone()),
+        let kept = before.proxies.iter().find(is_same);
+        let proxy = match kept.filter(|_| !settings.has_files()) {
+            Some((_, proxy)) => proxy.clone(),
+            None => Proxy::new(settings.clone())?,
         };
-        // The settings were checked with the file.
-        self.proxies
-            .extend(proxy.map(|proxy| (settings.clone(), proxy)));
+        self.proxies.push((settings.clone(), proxy));
+        Ok(())
     }
 
     /// Returns what runs for a route.
