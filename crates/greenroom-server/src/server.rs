@@ -6,6 +6,7 @@ use std::io;
 use std::net::TcpListener;
 use std::num::NonZeroUsize;
 use std::os::unix::net::UnixListener;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::thread;
 
@@ -575,10 +576,9 @@ impl Server {
         let running: Vec<_> = members
             .into_iter()
             .map(|member| {
-                (
-                    member.index,
-                    tokio::task::spawn_local(run(app.clone(), member)),
-                )
+                let index = member.index;
+                let running: Pin<Box<dyn Future<Output = _>>> = Box::pin(run(app.clone(), member));
+                (index, tokio::task::spawn_local(running))
             })
             .collect();
         let loops = async {

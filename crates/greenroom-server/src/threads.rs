@@ -2,6 +2,7 @@
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::thread;
 
@@ -22,12 +23,14 @@ pub(crate) fn start<A: App>(
     let index = member.index;
     let name = member.settings.loop_name(index);
     let failed = move |source| Error::Start { index, source };
-    let body = move || {
+    // Boxed, as is the future of `run_to_end`: so threads and the runtime are compiled once, and
+    // not for each application.
+    let body: Box<dyn FnOnce() + Send> = Box::new(move || {
         let run = AssertUnwindSafe(|| run_to_end(app, member).map_err(failed));
         let ended = catch_unwind(run).unwrap_or(Err(Error::LoopPanicked { index }));
         // Nobody listens if the server was dropped.
         let _told = tell.blocking_send(ended);
-    };
+    });
     thread::Builder::new()
         .name(name)
         .spawn(body)
@@ -46,7 +49,8 @@ fn run_to_end<A: App>(app: A, mut member: Member) -> io::Result<Vec<Aborted>> {
     member.watch.iter().for_each(|watch| hooks.connect(watch));
     // Also if the loop panics: the status keeps the watch.
     let _ended = EndsWith(member.watch.clone());
-    let cut = runtime.block_on(run(app, member));
+    let running: Pin<Box<dyn Future<Output = _>>> = Box::pin(run(app, member));
+    let cut = runtime.block_on(running);
     // Blocking work of requests that were aborted must not hold up the end.
     runtime.shutdown_background();
     cut

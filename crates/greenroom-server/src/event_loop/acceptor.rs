@@ -15,7 +15,7 @@ use super::accept_policy::AcceptPolicy;
 use super::announced::begin_announced;
 #[cfg(feature = "tls")]
 use super::handshakes::begin_handshake;
-use super::{Loop, Permit, Pressure, TICK};
+use super::{Loop, Permit, Pressure, TICK, tasks};
 use crate::app::App;
 use crate::connection::{Connection, Outcome, message};
 use crate::drain::Phase;
@@ -294,6 +294,6 @@ fn serve<A: App>(connection: Connection<A>) -> impl Future<Output = ()> {
 /// Starts the server that takes a connection over, if there is one.
 fn settle<A: App>(home: &Rc<Loop<A>>, outcome: Outcome<A>) {
     if let Outcome::HandOver(handed) = outcome {
-        tokio::task::spawn_local(handover::serve(Rc::clone(home), handed));
+        tasks::spawn(handover::serve(Rc::clone(home), handed));
     }
 }

@@ -8,8 +8,8 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv};
 use tokio::time::{Instant, timeout};
 
-use super::Loop;
 use super::acceptor::{begin, watched};
+use super::{Loop, tasks};
 use crate::app::App;
 use crate::drain::Phase;
 use crate::listen::{Accepted, AcceptedSocket, DEFERRED};
@@ -44,7 +44,7 @@ pub(super) fn begin_announced<A: App>(home: &Rc<Loop<A>>, mut accepted: Accepted
     match read_on(&accepted.socket, &mut accepted.input) {
         Ok(Some(announced)) => begin(home, accepted.announced(announced)),
         Ok(None) => {
-            tokio::task::spawn_local(wait(Rc::clone(home), accepted));
+            tasks::spawn(wait(Rc::clone(home), accepted));
         }
         Err(error) => tell(home, &accepted, &error),
     }

@@ -14,6 +14,7 @@ mod registry;
 mod run;
 #[cfg(feature = "http3")]
 mod shaken;
+pub(crate) mod tasks;
 mod watching;
 mod wheel;
 

@@ -9,7 +9,7 @@ use tokio::task::{JoinHandle, yield_now};
 use tokio::time::{sleep, timeout};
 
 use super::acceptor::{BATCH_RAISED, accept, take_over, watched};
-use super::{Balance, Loop, Pressure, Record, TICK};
+use super::{Balance, Loop, Pressure, Record, TICK, tasks};
 use crate::addresses::Addresses;
 use crate::app::{App, LoopWatch};
 use crate::drain::{Aborted, Phase};
@@ -51,9 +51,9 @@ pub(crate) struct Member {
 pub(crate) async fn run<A: App>(app: A, mut member: Member) -> io::Result<Vec<Aborted>> {
     let home = Loop::new(app, &member);
     let listeners: io::Result<Vec<_>> = member.listeners.drain(..).map(watched).collect();
-    let ticking = tokio::task::spawn_local(tick(Rc::clone(&home)));
-    let turning = tokio::task::spawn_local(turn(Rc::clone(&home)));
-    let probing = tokio::task::spawn_local(Rc::clone(&home).probe());
+    let ticking = tasks::spawn(tick(Rc::clone(&home)));
+    let turning = tasks::spawn(turn(Rc::clone(&home)));
+    let probing = tasks::spawn(Rc::clone(&home).probe());
     let mut listeners = listeners?;
     if let Some(gate) = member.gate.take()
         && !gate.pass(member.told.clone()).await
@@ -63,12 +63,12 @@ pub(crate) async fn run<A: App>(app: A, mut member: Member) -> io::Result<Vec<Ab
     }
     let accepting = listeners
         .into_iter()
-        .map(|listener| tokio::task::spawn_local(accept_or_say(Rc::clone(&home), listener)));
+        .map(|listener| tasks::spawn(accept_or_say(Rc::clone(&home), listener)));
     let accepting: Vec<_> = accepting.collect();
     #[cfg(feature = "http3")]
     let late = member.shaken.take().map(|inbox| {
         let receiving = super::shaken::receive(Rc::clone(&home), inbox);
-        tokio::task::spawn_local(receiving)
+        tasks::spawn(receiving)
     });
     #[cfg(not(feature = "http3"))]
     let late = None;

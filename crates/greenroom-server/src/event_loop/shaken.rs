@@ -6,7 +6,7 @@ use std::rc::Rc;
 use h3::error::Code;
 use tokio::sync::mpsc;
 
-use super::Loop;
+use super::{Loop, tasks};
 use crate::app::App;
 use crate::connection::message;
 use crate::handover::http3::{self, Quic};
@@ -43,5 +43,5 @@ fn begin<A: App>(home: &Rc<Loop<A>>, shaken: Shaken) {
         peer: info.peer,
         permit: home.permits.acquire(place),
     };
-    tokio::task::spawn_local(http3::serve(Rc::clone(home), quic));
+    tasks::spawn(http3::serve(Rc::clone(home), quic));
 }

@@ -17,7 +17,7 @@ use tokio::task::yield_now;
 use tokio::time::{Instant, timeout};
 
 use super::acceptor::{begin, permit_of};
-use super::{Loop, Permit};
+use super::{Loop, Permit, tasks};
 use crate::ConnectionInfo;
 use crate::addresses::Owner;
 use crate::app::App;
@@ -105,7 +105,7 @@ pub(super) fn begin_handshake<A: App>(home: &Rc<Loop<A>>, tls: &Tls, mut accepte
         .poll_hello(&mut Context::from_waker(Waker::noop()));
     match handshake.stream.socket_mut().register() {
         Ok(()) => {
-            tokio::task::spawn_local(complete(handshake));
+            tasks::spawn(complete(handshake));
         }
         Err(error) => tracing::warn!(%error, "cannot register a connection; closing it"),
     }
@@ -241,7 +241,7 @@ impl<A: App> Loop<A> {
         if self.handshakes.are_given_out.replace(true) {
             return false;
         }
-        tokio::task::spawn_local(give_out(Rc::clone(self)));
+        tasks::spawn(give_out(Rc::clone(self)));
         true
     }
 }

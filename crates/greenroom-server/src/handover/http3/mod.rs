@@ -30,7 +30,7 @@ use super::body::Part;
 use super::requests::Requests;
 use crate::app::App;
 use crate::drain::Phase;
-use crate::event_loop::{Key, Loop, NEVER, Notice, Permit, Tick, tick_after};
+use crate::event_loop::{Key, Loop, NEVER, Notice, Permit, Tick, tasks, tick_after};
 use streams::Streams;
 use transport::Connection;
 
@@ -153,7 +153,7 @@ fn begin<A: App>(
         Rc::clone(&stream),
     );
     let home = Rc::clone(home);
-    let task = tokio::task::spawn_local(async move { home.within_connection(serving).await });
+    let task = tasks::spawn(async move { home.within_connection(serving).await });
     stream.runs_as(task.abort_handle());
 }
 
