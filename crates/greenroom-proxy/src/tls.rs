@@ -19,39 +19,26 @@ const PROTOCOL: &[u8] = b"http/1.1";
 
 /// Reads the files of the settings; `None` if no upstream has TLS.
 pub(crate) fn read(settings: &Settings) -> Result<Option<Arc<ClientConfig>>, SettingsError> {
-    let named = [
-        ("tls_ca", settings.tls_ca.is_some()),
-        ("tls_certificate", settings.tls_certificate.is_some()),
-        ("tls_key", settings.tls_key.is_some()),
-        ("tls_server_name", settings.tls_server_name.is_some()),
-    ];
-    let mut hosts = settings.to.iter().filter_map(UpstreamAddress::tls_host);
-    let Some(first) = hosts.next() else {
-        let named = named.iter().find(|(_, is_named)| *is_named);
-        return named.map_or(Ok(None), |(setting, _)| {
-            let problem = "set, but no upstream is https://host, and all go without TLS";
-            Err(SettingsError::new(setting, problem))
-        });
-    };
+    let hosts = settings.to.iter().filter_map(UpstreamAddress::tls_host);
+    let hosts: Vec<_> = hosts.collect();
+    if hosts.is_empty() {
+        return without(settings);
+    }
     match &settings.tls_server_name {
         Some(name) => _ = server_name("tls_server_name", name)?,
         None => {
-            for host in [first].into_iter().chain(hosts) {
+            for host in hosts {
                 server_name("to", host)?;
             }
         }
     }
-    for (setting, other, is_alone) in [
-        ("tls_certificate", "tls_key", settings.tls_key.is_none()),
-        (
-            "tls_key",
-            "tls_certificate",
-            settings.tls_certificate.is_none(),
-        ),
-    ] {
-        if is_alone && named.contains(&(setting, true)) {
-            return Err(SettingsError::new(setting, format!("set without {other}")));
-        }
+    let alone = match (&settings.tls_certificate, &settings.tls_key) {
+        (Some(_), None) => Some(("tls_certificate", "set without tls_key")),
+        (None, Some(_)) => Some(("tls_key", "set without tls_certificate")),
+        _ => None,
+    };
+    if let Some((setting, problem)) = alone {
+        return Err(SettingsError::new(setting, problem));
     }
     let config = client_tls(settings.tls_ca.as_deref(), settings.client_certificate());
     let mut config = config.map_err(|error| {
@@ -67,6 +54,21 @@ pub(crate) fn read(settings: &Settings) -> Result<Option<Arc<ClientConfig>>, Set
     })?;
     config.alpn_protocols = vec![PROTOCOL.to_vec()];
     Ok(Some(Arc::new(config)))
+}
+
+/// Checks that no setting of TLS is there where no upstream has it: it would go without, unnoticed.
+fn without(settings: &Settings) -> Result<Option<Arc<ClientConfig>>, SettingsError> {
+    let named = [
+        ("tls_ca", settings.tls_ca.is_some()),
+        ("tls_certificate", settings.tls_certificate.is_some()),
+        ("tls_key", settings.tls_key.is_some()),
+        ("tls_server_name", settings.tls_server_name.is_some()),
+    ];
+    let named = named.iter().find(|(_, is_named)| *is_named);
+    named.map_or(Ok(None), |(setting, _)| {
+        let problem = "set, but no upstream is https://host, and all go without TLS";
+        Err(SettingsError::new(setting, problem))
+    })
 }
 
 fn server_name(setting: &'static str, name: &str) -> Result<ServerName<'static>, SettingsError> {
