@@ -6,7 +6,6 @@ use std::io;
 use std::net::TcpListener;
 use std::num::NonZeroUsize;
 use std::os::unix::net::UnixListener;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::thread;
 
@@ -577,8 +576,7 @@ impl Server {
             .into_iter()
             .map(|member| {
                 let index = member.index;
-                let running: Pin<Box<dyn Future<Output = _>>> = Box::pin(run(app.clone(), member));
-                (index, tokio::task::spawn_local(running))
+                (index, tokio::task::spawn_local(run(app.clone(), member)))
             })
             .collect();
         let loops = async {

@@ -2,7 +2,6 @@
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::Pin;
 use std::sync::Arc;
 use std::thread;
 
@@ -23,8 +22,7 @@ pub(crate) fn start<A: App>(
     let index = member.index;
     let name = member.settings.loop_name(index);
     let failed = move |source| Error::Start { index, source };
-    // Boxed, as is the future of `run_to_end`: so threads and the runtime are compiled once, and
-    // not for each application.
+    // Boxed, so that the code of threads is compiled once, and not for each application.
     let body: Box<dyn FnOnce() + Send> = Box::new(move || {
         let run = AssertUnwindSafe(|| run_to_end(app, member).map_err(failed));
         let ended = catch_unwind(run).unwrap_or(Err(Error::LoopPanicked { index }));
@@ -49,8 +47,7 @@ fn run_to_end<A: App>(app: A, mut member: Member) -> io::Result<Vec<Aborted>> {
     member.watch.iter().for_each(|watch| hooks.connect(watch));
     // Also if the loop panics: the status keeps the watch.
     let _ended = EndsWith(member.watch.clone());
-    let running: Pin<Box<dyn Future<Output = _>>> = Box::pin(run(app, member));
-    let cut = runtime.block_on(running);
+    let cut = runtime.block_on(run(app, member));
     // Blocking work of requests that were aborted must not hold up the end.
     runtime.shutdown_background();
     cut

@@ -1,4 +1,5 @@
 use std::io;
+use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -45,10 +46,18 @@ pub(crate) struct Member {
     pub(crate) shaken: Option<mpsc::Receiver<Shaken>>,
 }
 
+/// A loop that runs. Boxed, so that the runtime's code for it is compiled once, and not for each
+/// application.
+pub(crate) type Running = Pin<Box<dyn Future<Output = io::Result<Vec<Aborted>>>>>;
+
 /// Serves until the server is drained, and returns the requests that were aborted.
 ///
 /// Runs on the runtime of the calling thread, which must be a `LocalRuntime`.
-pub(crate) async fn run<A: App>(app: A, mut member: Member) -> io::Result<Vec<Aborted>> {
+pub(crate) fn run<A: App>(app: A, member: Member) -> Running {
+    Box::pin(serve(app, member))
+}
+
+async fn serve<A: App>(app: A, mut member: Member) -> io::Result<Vec<Aborted>> {
     let home = Loop::new(app, &member);
     let listeners: io::Result<Vec<_>> = member.listeners.drain(..).map(watched).collect();
     let ticking = tasks::spawn(tick(Rc::clone(&home)));
