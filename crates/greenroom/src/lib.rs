@@ -144,16 +144,16 @@ pub use axum::body::Body;
 pub use client_addr::{ClientAddr, ClientAddrUnknown};
 pub use greenroom_server::{
     Aborted, AcceptedStream, Acceptor, Address, AddressError, App, BodyError, BodyPace, BoxError,
-    ConnectionInfo, DrainReport, DrainingVersion, Error, FORWARDED_ENTRIES_MAX, FinishedRequest,
-    FinishedSpan, ForwardedFor, ForwardedHeader, HasSettings, InformationalError, InheritedSocket,
-    Limits, LoopStatus, LoopWatch, OpenSpan, PROXY_HEADER_BYTES_MAX, Pressure, REJECTION_BYTES_MAX,
-    REQUEST_ID_BYTES_MAX, Rejection, RejectionBody, RejectionDetail, RequestBody, RequestHandle,
-    RequestId, RequestMetrics, RequestObserver, SPAN_TEXT_BYTES_MAX, SPANS_MAX, ServerTiming,
-    Setting, SettingError, SharedService, Span, SpanEvent, SpanKind, SpanLink, SpanValue,
-    TRACE_STATE_BYTES_MAX, TRACE_STATE_MEMBERS_MAX, TRACED_TEXT_BYTES_MAX, TraceContext,
-    TraceParents, TrustedProxies, TrustedProxy, TrustedProxyError, Unit, UpgradeOutcome,
-    UpgradeProgram, UpgradeRecord, UpgradeResult, UpgradeState, UpgradeStatus, UpgradeWay,
-    Upgrades, known_method, raise_descriptor_limit, upgrade_marker, upgrade_on_signal,
+    ConnectionInfo, DrainReport, DrainingVersion, Error, FORWARDED_ENTRIES_MAX, FileRest,
+    FinishedRequest, FinishedSpan, ForwardedFor, ForwardedHeader, HasSettings, InformationalError,
+    InheritedSocket, Limits, LoopStatus, LoopWatch, OpenSpan, PROXY_HEADER_BYTES_MAX, Pressure,
+    REJECTION_BYTES_MAX, REQUEST_ID_BYTES_MAX, Rejection, RejectionBody, RejectionDetail,
+    RequestBody, RequestHandle, RequestId, RequestMetrics, RequestObserver, SPAN_TEXT_BYTES_MAX,
+    SPANS_MAX, ServerTiming, Setting, SettingError, SharedService, Span, SpanEvent, SpanKind,
+    SpanLink, SpanValue, TRACE_STATE_BYTES_MAX, TRACE_STATE_MEMBERS_MAX, TRACED_TEXT_BYTES_MAX,
+    TraceContext, TraceParents, TrustedProxies, TrustedProxy, TrustedProxyError, Unit,
+    UpgradeOutcome, UpgradeProgram, UpgradeRecord, UpgradeResult, UpgradeState, UpgradeStatus,
+    UpgradeWay, Upgrades, known_method, raise_descriptor_limit, upgrade_marker, upgrade_on_signal,
 };
 #[cfg(any(feature = "tls", feature = "tls-ring"))]
 pub use greenroom_server::{

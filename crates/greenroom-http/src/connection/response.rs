@@ -142,6 +142,24 @@ impl Connection {
         part
     }
 
+    /// Returns how much of the length that the head promised is not announced so far; 0 if it
+    /// promised none.
+    #[must_use]
+    pub fn left(&self) -> u64 {
+        match self.response_state {
+            ResponseState::Body(Framing::Length(left)) => left,
+            _ => 0,
+        }
+    }
+
+    /// Announces all that is [left](Self::left), and returns how much: bytes that need no framing.
+    pub fn rest(&mut self) -> u64 {
+        match &mut self.response_state {
+            ResponseState::Body(Framing::Length(left)) => std::mem::take(left),
+            _ => 0,
+        }
+    }
+
     /// Ends the response, appending what ends the body. Trailers are sent only in a chunked body
     /// and only to a client that said `TE: trailers` (RFC 9110, 6.5.1).
     ///

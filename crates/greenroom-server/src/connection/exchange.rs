@@ -15,6 +15,7 @@ use crate::access::Logged;
 use crate::app::{App, BoxError};
 use crate::body::{Feeder, RequestBody};
 use crate::event_loop::{Tick, Ticket};
+use crate::file_rest::Offer;
 use crate::proxies::ForwardedFor;
 use crate::request_metrics::MeteredRequest;
 
@@ -82,7 +83,12 @@ pub(super) enum Handled {
 
 /// The next frame of a response's body.
 pub(super) enum Part {
-    Data { bytes: Bytes, last: bool },
+    Data {
+        bytes: Bytes,
+        last: bool,
+        /// What follows may be sent from here.
+        offer: Option<Box<Offer>>,
+    },
     Trailers(Box<HeaderMap>),
     End,
     Failed(BoxError),
@@ -236,9 +242,22 @@ impl<A: App> Exchange<A> {
         }
     }
 
-    /// Polls the next frame of the response's body.
-    pub(super) fn poll_part(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Part> {
-        let run = || self.as_mut().poll_body(cx);
+    /// Polls the next frame of the response's body, which may offer the rest of a file with it.
+    pub(super) fn poll_part(
+        mut self: Pin<&mut Self>,
+        takes_file: bool,
+        cx: &mut Context<'_>,
+    ) -> Poll<Part> {
+        let run = || {
+            if !takes_file {
+                return self.as_mut().poll_body(cx);
+            }
+            let (mut polled, offered) = Offer::during(|| self.as_mut().poll_body(cx));
+            if let Poll::Ready(Part::Data { offer, .. }) = &mut polled {
+                *offer = offered.map(Box::new);
+            }
+            polled
+        };
         match catch_unwind(AssertUnwindSafe(run)) {
             Ok(poll) => poll,
             Err(panic) => Poll::Ready(Part::Panicked(message(panic.as_ref()))),
@@ -258,12 +277,14 @@ impl<A: App> Exchange<A> {
             Ok(mut data) => Part::Data {
                 bytes: data.copy_to_bytes(data.remaining()),
                 last: body.is_end_stream(),
+                offer: None,
             },
             Err(frame) => match frame.into_trailers() {
                 Ok(trailers) => Part::Trailers(Box::new(trailers)),
                 Err(_) => Part::Data {
                     bytes: Bytes::new(),
                     last: false,
+                    offer: None,
                 },
             },
         })

@@ -7,6 +7,7 @@
 mod closing;
 mod declining;
 mod exchange;
+mod file_sender;
 mod outbox;
 mod requesting;
 mod responding;
@@ -380,6 +381,7 @@ impl<A: App> Connection<A> {
         if let Some(exchange) = &mut self.exchange {
             let about = exchange.as_mut().about();
             about.cut = true;
+            about.sent -= self.outbox.left_of_file();
             access::end(about, self.peer);
         }
         self.drop_exchange();

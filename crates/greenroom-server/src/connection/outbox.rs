@@ -3,13 +3,14 @@ use std::task::{Context, Poll, ready};
 
 use bytes::{Buf, Bytes};
 
+use super::file_sender::FileSender;
 use super::socket::Socket;
 
 /// Bytes that are sent at once, if the client takes them; then the loop's other work goes first.
 const SENT_BYTES_MAX: usize = 256 * 1_024;
 
 /// Output that a client did not take yet: bytes that were copied, then a chunk of a body that was
-/// not, and what ends the chunk. Empty, and without memory of its own, unless the client reads too
+/// not, and what ends the chunk, or the rest of a file. Empty, and without memory of its own, unless the client reads too
 /// slowly.
 #[derive(Debug, Default)]
 pub(super) struct Outbox {
@@ -33,15 +34,22 @@ struct Kept {
 pub(super) struct Uncopied {
     pub(super) part: Bytes,
     pub(super) end: &'static [u8],
+    /// The rest of the body, behind both.
+    pub(super) file: Option<Box<FileSender>>,
 }
 
 impl Uncopied {
+    /// Returns `true` if nothing is left but of a file.
     fn is_empty(&self) -> bool {
         self.part.is_empty() && self.end.is_empty()
     }
 
     fn len(&self) -> usize {
         self.part.len() + self.end.len()
+    }
+
+    fn left_of_file(&self) -> u64 {
+        self.file.as_ref().map_or(0, |file| file.left())
     }
 
     /// Returns the first bytes of the chunk, at most so many, and what stands behind it if that is
@@ -65,8 +73,8 @@ impl Outbox {
         self.kept.is_none()
     }
 
-    /// Sends `bytes` and then `rest`, and keeps what the client does not take at once, and what is
-    /// beyond [`SENT_BYTES_MAX`]. Pending means that something was kept. The outbox must be empty,
+    /// Sends `bytes` and then `rest`, and keeps what the client does not take at once, what is
+    /// beyond [`SENT_BYTES_MAX`], and what is a file's. Pending means that something was kept. The outbox must be empty,
     /// and `bytes` is afterwards.
     pub(super) fn poll_send(
         &mut self,
@@ -78,8 +86,14 @@ impl Outbox {
         debug_assert!(self.is_empty(), "what is kept goes first");
         let mut sent = 0;
         let all = bytes.len() + rest.len();
-        let done = poll_send_all(bytes, &mut sent, &mut rest, socket, cx);
-        self.count(all - (bytes.len() - sent + rest.len()), socket);
+        let mut done = poll_send_all(bytes, &mut sent, &mut rest, socket, cx);
+        let left = bytes.len() - sent + rest.len();
+        self.count((all - left) as u64, socket);
+        if matches!(done, Poll::Ready(Ok(()))) && rest.left_of_file() > 0 {
+            // It is sent in turns.
+            cx.waker().wake_by_ref();
+            done = Poll::Pending;
+        }
         if done.is_pending() {
             self.kept = Some(Box::new(Kept {
                 bytes: bytes.split_off(sent),
@@ -101,8 +115,7 @@ impl Outbox {
             return Poll::Ready(Ok(()));
         };
         let before = kept.left();
-        let Kept { bytes, sent, rest } = &mut **kept;
-        let done = poll_send_all(bytes, sent, rest, socket, cx);
+        let done = kept.poll_send(socket, cx);
         let given = before - kept.left();
         self.count(given, socket);
         ready!(done)?;
@@ -116,9 +129,14 @@ impl Outbox {
         let Some(kept) = &mut self.kept else {
             // A stream with TLS may still keep its last record.
             let taken = socket.try_write(&[])?;
-            self.count(taken, socket);
+            self.count(taken as u64, socket);
             return Ok(());
         };
+        if let Some(file) = kept.next_file() {
+            let sent = file.look(socket)?;
+            self.count(sent, socket);
+            return Ok(());
+        }
         let bytes = &kept.bytes[kept.sent..];
         let first = [bytes, &kept.rest.part, kept.rest.end]
             .into_iter()
@@ -128,14 +146,14 @@ impl Outbox {
         let of_bytes = taken.min(bytes.len());
         kept.sent += of_bytes;
         kept.rest.advance(taken - of_bytes);
-        self.count(taken, socket);
+        self.count(taken as u64, socket);
         Ok(())
     }
 
     /// Counts what was given to the socket. Of that a stream with TLS may keep some, in records
     /// that are longer than their content: so the sum never goes back.
-    fn count(&mut self, given: usize, socket: &Socket) {
-        self.given += given as u64;
+    fn count(&mut self, given: u64, socket: &Socket) {
+        self.given += given;
         let taken = self.given.saturating_sub(socket.behind() as u64);
         self.taken = self.taken.max(taken);
     }
@@ -155,12 +173,53 @@ impl Outbox {
     pub(super) fn kept(&self) -> usize {
         self.kept.as_ref().map_or(0, |kept| kept.bytes.len())
     }
+
+    /// Bytes of a file that are still to be sent.
+    pub(super) fn left_of_file(&self) -> u64 {
+        self.kept
+            .as_ref()
+            .map_or(0, |kept| kept.rest.left_of_file())
+    }
 }
 
 impl Kept {
-    fn left(&self) -> usize {
-        self.bytes.len() - self.sent + self.rest.len()
+    fn left(&self) -> u64 {
+        let copied = self.bytes.len() - self.sent + self.rest.len();
+        copied as u64 + self.rest.left_of_file()
     }
+
+    /// Returns the file, if all that goes before it was sent.
+    fn next_file(&mut self) -> Option<&mut FileSender> {
+        let is_next = self.sent == self.bytes.len() && self.rest.is_empty();
+        self.rest.file.as_deref_mut().filter(|_| is_next)
+    }
+
+    fn poll_send(&mut self, socket: &mut Socket, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.next_file().is_none() {
+            let Self { bytes, sent, rest } = self;
+            ready!(poll_send_all(bytes, sent, rest, socket, cx))?;
+        }
+        match self.next_file() {
+            Some(file) => poll_send_file(file, socket, cx),
+            None => Poll::Ready(Ok(())),
+        }
+    }
+}
+
+fn poll_send_file(
+    file: &mut FileSender,
+    socket: &mut Socket,
+    cx: &mut Context<'_>,
+) -> Poll<io::Result<()>> {
+    let mut room = SENT_BYTES_MAX as u64;
+    while file.left() > 0 {
+        if room == 0 {
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        room -= ready!(file.poll_send(room, socket, cx))?;
+    }
+    Poll::Ready(Ok(()))
 }
 
 fn poll_send_all(

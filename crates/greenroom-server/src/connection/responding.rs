@@ -10,6 +10,7 @@ use http_body::Body;
 
 use super::closing::{Closing, Leaving};
 use super::exchange::{Handled, Part, message};
+use super::file_sender::FileSender;
 use super::outbox::Uncopied;
 use super::requesting::DISCARDED_BYTES_MAX;
 use super::scratch::OUTPUT_BYTES_FULL;
@@ -18,6 +19,7 @@ use super::{Connection, Outcome, READ_BYTES_MAX, SHORT_BODY_BYTES, Scratch, Turn
 use crate::access;
 use crate::app::App;
 use crate::failure;
+use crate::file_rest::Offer;
 use crate::proxies::Sender;
 use crate::rejection::Rejection;
 use crate::request_handle::during;
@@ -26,6 +28,9 @@ use crate::strict::be_strict;
 /// Chunks up to this size are copied behind what is to be sent before them; longer ones are sent
 /// from where they are, in the same system call.
 const COPIED_BYTES_MAX: usize = 16 * 1_024;
+
+/// The rest of a file is sent without a copy if it is longer.
+const FILE_BYTES_MIN: u64 = 64 * 1_024;
 
 /// Returns the length of a response's body, if it is known; the message if the body panics.
 fn exact_length<B: Body>(response: &Response<B>) -> Result<Option<u64>, String> {
@@ -235,9 +240,13 @@ impl<A: App> Connection<A> {
         let Some(exchange) = &mut self.exchange else {
             return Turn::Again;
         };
-        match exchange.as_mut().poll_part(cx) {
+        // A short one is copied faster than it is looked for.
+        let takes_file = self.http.left() > FILE_BYTES_MIN && self.socket.sends_files();
+        match exchange.as_mut().poll_part(takes_file, cx) {
             Poll::Pending => self.meanwhile(cx, scratch),
-            Poll::Ready(Part::Data { bytes, last }) => self.send(bytes, last, cx, scratch),
+            Poll::Ready(Part::Data { bytes, last, offer }) => {
+                self.send(bytes, last, offer, cx, scratch)
+            }
             Poll::Ready(Part::Trailers(trailers)) => self.finish(Some(&trailers), scratch),
             Poll::Ready(Part::End) => self.finish(None, scratch),
             Poll::Ready(Part::Failed(error)) => {
@@ -263,6 +272,7 @@ impl<A: App> Connection<A> {
         &mut self,
         mut part: Bytes,
         last: bool,
+        offer: Option<Box<Offer>>,
         cx: &mut Context<'_>,
         scratch: &mut Scratch,
     ) -> Turn<A> {
@@ -286,13 +296,24 @@ impl<A: App> Connection<A> {
         if self.is_response_long() {
             self.spend(framed.length as u64);
         }
+        let file = offer.and_then(|offer| self.take_file(offer, &part));
         let end = framed.end;
-        match self.send_part(Uncopied { part, end }, cx, scratch) {
+        match self.send_part(Uncopied { part, end, file }, cx, scratch) {
             Poll::Pending => Turn::Wait(Wait::Write),
             Poll::Ready(Err(error)) => self.broken(&error),
             Poll::Ready(Ok(())) if last || excess => self.finish(None, scratch),
             Poll::Ready(Ok(())) => Turn::Again,
         }
+    }
+
+    /// Takes the offer to send the rest of a body from its file, if it is what was promised.
+    fn take_file(&mut self, offer: Box<Offer>, part: &[u8]) -> Option<Box<FileSender>> {
+        let rest = offer.behind(part, self.http.left())?;
+        let bytes = self.http.rest();
+        if let Some(exchange) = &mut self.exchange {
+            exchange.as_mut().about().sent += bytes;
+        }
+        Some(Box::new(FileSender::new(rest)))
     }
 
     fn send_part(
@@ -302,7 +323,7 @@ impl<A: App> Connection<A> {
         scratch: &mut Scratch,
     ) -> Poll<std::io::Result<()>> {
         let (out, socket) = (&mut scratch.out, &mut self.socket);
-        if framed.part.len() > COPIED_BYTES_MAX {
+        if framed.part.len() > COPIED_BYTES_MAX || framed.file.is_some() {
             return self.outbox.poll_send(out, framed, socket, cx);
         }
         out.extend_from_slice(&framed.part);

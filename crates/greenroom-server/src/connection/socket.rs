@@ -1,3 +1,4 @@
+use std::fs::File;
 use std::io::{self, IoSlice, Write};
 use std::os::fd::AsFd;
 use std::pin::Pin;
@@ -5,6 +6,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::sendfile;
 use rustix::net::sockopt::set_socket_linger;
 use rustix::net::{RecvFlags, SendFlags};
 use tokio::io::{AsyncWrite, Interest};
@@ -123,6 +125,62 @@ impl Socket {
             Self::Tcp(stream) => send(stream, bytes),
             Self::Unix(stream) => send(stream, bytes),
             _ => Err(io::ErrorKind::WouldBlock.into()),
+        }
+    }
+
+    /// Returns `true` if a file can be sent without a copy.
+    pub(crate) fn sends_files(&self) -> bool {
+        matches!(
+            self,
+            Self::Tcp(_)
+                | Self::Unix(_)
+                | Self::Fresh(AcceptedSocket::Tcp(_) | AcceptedSocket::Unix(_))
+        )
+    }
+
+    /// Sends some of these bytes of a file: how many, 0 at the file's end.
+    pub(crate) fn poll_send_file(
+        &mut self,
+        file: &File,
+        offset: u64,
+        length: u64,
+        cx: &mut Context<'_>,
+    ) -> Poll<io::Result<u64>> {
+        match self {
+            Self::Tcp(stream) => loop {
+                ready!(stream.poll_write_ready(cx))?;
+                let once = || send_file(&*stream, file, offset, length);
+                match stream.try_io(Interest::WRITABLE, once) {
+                    Err(error) if would_block(&error) => {}
+                    sent => return Poll::Ready(sent),
+                }
+            },
+            Self::Unix(stream) => loop {
+                ready!(stream.poll_write_ready(cx))?;
+                let once = || send_file(&*stream, file, offset, length);
+                match stream.try_io(Interest::WRITABLE, once) {
+                    Err(error) if would_block(&error) => {}
+                    sent => return Poll::Ready(sent),
+                }
+            },
+            other => or_pending(other.try_send_file(file, offset, length)),
+        }
+    }
+
+    /// Sends as [`poll_send_file`](Self::poll_send_file) what the system takes by now, whether or
+    /// not the runtime knows that it would.
+    pub(crate) fn try_send_file(
+        &mut self,
+        file: &File,
+        offset: u64,
+        length: u64,
+    ) -> io::Result<u64> {
+        match self {
+            Self::Fresh(AcceptedSocket::Tcp(stream)) => send_file(stream, file, offset, length),
+            Self::Fresh(AcceptedSocket::Unix(stream)) => send_file(stream, file, offset, length),
+            Self::Tcp(stream) => send_file(stream, file, offset, length),
+            Self::Unix(stream) => send_file(stream, file, offset, length),
+            _ => Err(io::ErrorKind::Unsupported.into()),
         }
     }
 
@@ -320,7 +378,7 @@ fn would_block(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::WouldBlock
 }
 
-fn or_pending(done: io::Result<usize>) -> Poll<io::Result<usize>> {
+fn or_pending<T>(done: io::Result<T>) -> Poll<io::Result<T>> {
     match done {
         Err(error) if would_block(&error) => Poll::Pending,
         // No signal handler of ours interrupts a system call for long: try when polled again.
@@ -338,6 +396,11 @@ fn recv(socket: impl AsFd, room: &mut [u8]) -> io::Result<usize> {
 
 fn send(socket: impl AsFd, bytes: &[u8]) -> io::Result<usize> {
     Ok(rustix::net::send(socket, bytes, SendFlags::NOSIGNAL)?)
+}
+
+fn send_file(socket: impl AsFd, file: &File, mut offset: u64, length: u64) -> io::Result<u64> {
+    let length = usize::try_from(length).unwrap_or(usize::MAX);
+    Ok(sendfile(socket, file, Some(&mut offset), length)? as u64)
 }
 
 /// Reads once from a socket that is ready, within `try_io` of its runtime. If the room was not

@@ -13,6 +13,7 @@ mod continues;
 mod cut_short;
 mod drain;
 mod drain_idle;
+mod files;
 mod http2;
 mod http2_content;
 mod http2_floods;

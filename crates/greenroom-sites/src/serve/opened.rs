@@ -8,6 +8,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready as poll_ready};
 
+use greenroom::FileRest;
 use rustix::io::{Errno, ReadWriteFlags, preadv2};
 use tokio::io::{AsyncRead, AsyncSeek, ReadBuf};
 use tokio::task::{JoinHandle, spawn_blocking};
@@ -61,6 +62,8 @@ impl Opened {
             Ok(length) => {
                 buffer.advance(length);
                 self.position += length as u64;
+                let rest = FileRest::new(self.file.clone(), self.position, self.left() as u64);
+                rest.offer(buffer.filled());
                 Ok(Some(()))
             }
             // It is on a disk, or its file system cannot tell.
