@@ -30,8 +30,9 @@ pub(crate) struct Offer {
 }
 
 impl FileRest {
-    /// The rest is `length` bytes from `offset` on. The file's system must know `RWF_NOWAIT`
-    /// (`preadv2(2)`).
+    /// The rest is `length` bytes from `offset` on. Where the file system does not know
+    /// `RWF_NOWAIT` (`preadv2(2)`), a thread reads all of it before it is sent, and it is better
+    /// not offered.
     #[must_use]
     pub fn new(file: Arc<File>, offset: u64, length: u64) -> Self {
         Self {
@@ -42,9 +43,9 @@ impl FileRest {
     }
 
     /// Offers to send this behind `frame`, which the body is about to yield. It is taken if the
-    /// connection polls the body itself, gets the very same bytes (not a copy of them), promised
-    /// so much by `Content-Length` and no more than the rest has, and has nothing to encrypt.
-    /// Otherwise nothing happens, and the body is polled as ever.
+    /// connection polls the body itself, gets the very same bytes (not a copy of them), has
+    /// promised over 64 KiB more by `Content-Length`, no more of them than the rest has, and
+    /// encrypts nothing. Otherwise nothing happens, and the body is polled as ever.
     pub fn offer(self, frame: &[u8]) {
         if OFFERED.is_set() {
             let frame = frame.as_ptr_range();

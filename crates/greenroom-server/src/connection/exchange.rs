@@ -86,7 +86,7 @@ pub(super) enum Part {
     Data {
         bytes: Bytes,
         last: bool,
-        /// What follows may be sent from here.
+        /// A file may be sent in place of the frames that follow.
         offer: Option<Box<Offer>>,
     },
     Trailers(Box<HeaderMap>),

@@ -11,8 +11,8 @@ use tokio::task::{JoinHandle, spawn_blocking};
 use super::socket::Socket;
 use crate::file_rest::FileRest;
 
-/// Bytes that a thread reads from the disk at a time, so that they are in memory.
-const DISK_READ_BYTES: u64 = 128 * 1_024;
+/// Bytes of a file that are looked for in memory, or read by a thread, before they are sent.
+const STEP_BYTES: u64 = 128 * 1_024;
 
 /// Bytes that are sent at a look whether the client takes any.
 const LOOK_BYTES: u64 = 16 * 1_024;
@@ -21,15 +21,14 @@ const LOOK_BYTES: u64 = 16 * 1_024;
 const PAGE_BYTES: u64 = 4_096;
 
 /// A part of a file that is sent from where it is in memory. `sendfile(2)` would wait for the disk,
-/// and all of the loop with it: so it sends what is known to be in memory, and a thread that may
-/// wait reads what is not.
+/// and all of the loop with it: so it sends what was found in memory just before, and a thread that
+/// may wait reads what is not there.
 #[derive(Debug)]
 pub(super) struct FileSender {
     file: Arc<File>,
     offset: u64,
     left: u64,
-    /// Bytes from the offset on that were in memory when it was looked.
-    in_memory: u64,
+    /// A thread reads from the offset on.
     reading: Option<JoinHandle<io::Result<u64>>>,
 }
 
@@ -40,7 +39,6 @@ impl FileSender {
             file,
             offset,
             left,
-            in_memory: 0,
             reading: None,
         }
     }
@@ -50,6 +48,11 @@ impl FileSender {
         self.left
     }
 
+    /// Returns `true` if the disk is waited for, and not the client.
+    pub(super) fn is_reading(&self) -> bool {
+        self.reading.is_some()
+    }
+
     /// Sends at most so many bytes, and returns how many: fewer if the socket takes no more.
     pub(super) fn poll_send(
         &mut self,
@@ -57,10 +60,8 @@ impl FileSender {
         socket: &mut Socket,
         cx: &mut Context<'_>,
     ) -> Poll<io::Result<u64>> {
-        if self.in_memory == 0 {
-            self.in_memory = ready!(self.poll_in_memory(most, cx))?;
-        }
-        let length = self.in_memory.min(most);
+        let there = ready!(self.poll_in_memory(most.min(STEP_BYTES), cx)).map_err(unreadable)?;
+        let length = there.min(most).min(self.left);
         let sent = ready!(socket.poll_send_file(&self.file, self.offset, length, cx))?;
         self.advance(sent)?;
         Poll::Ready(Ok(sent))
@@ -69,13 +70,13 @@ impl FileSender {
     /// Sends what the socket takes at this moment of what is in memory, whether or not the system
     /// has said that there is room.
     pub(super) fn look(&mut self, socket: &mut Socket) -> io::Result<u64> {
-        if self.in_memory == 0 {
-            self.in_memory = in_memory(&self.file, self.offset, LOOK_BYTES.min(self.left))?;
-        }
-        if self.in_memory == 0 {
+        if self.is_reading() {
             return Ok(0);
         }
-        let length = self.in_memory.min(LOOK_BYTES);
+        let length = in_memory(&self.file, self.offset, LOOK_BYTES.min(self.left))?;
+        if length == 0 {
+            return Ok(0);
+        }
         let sent = socket.try_send_file(&self.file, self.offset, length)?;
         self.advance(sent)?;
         Ok(sent)
@@ -83,7 +84,7 @@ impl FileSender {
 
     /// Returns how many of the next bytes are in memory, once there are some.
     fn poll_in_memory(&mut self, most: u64, cx: &mut Context<'_>) -> Poll<io::Result<u64>> {
-        if self.reading.is_none() {
+        if !self.is_reading() {
             let there = in_memory(&self.file, self.offset, most.min(self.left))?;
             if there > 0 {
                 return Poll::Ready(Ok(there));
@@ -96,31 +97,35 @@ impl FileSender {
         self.reading = None;
         // It is in memory now, and hardly gone before it is sent: to look again might never end.
         match read?? {
-            0 => Poll::Ready(Err(shorter())),
+            0 => Poll::Ready(Err(io::ErrorKind::UnexpectedEof.into())),
             bytes => Poll::Ready(Ok(bytes)),
         }
     }
 
     fn advance(&mut self, sent: u64) -> io::Result<()> {
         if sent == 0 {
-            return Err(shorter());
+            return Err(unreadable(io::ErrorKind::UnexpectedEof.into()));
         }
         self.offset += sent;
         self.left -= sent;
-        self.in_memory -= sent;
         Ok(())
     }
 }
 
-fn shorter() -> io::Error {
-    let why = "the file became shorter while it was sent";
-    io::Error::new(io::ErrorKind::UnexpectedEof, why)
+/// Tells of a file that cannot be read to the end that its response promised.
+fn unreadable(error: io::Error) -> io::Error {
+    if error.kind() == io::ErrorKind::UnexpectedEof {
+        tracing::warn!("a file became shorter while it was sent; its response is cut short");
+    } else {
+        tracing::warn!(%error, "a file cannot be read on; its response is cut short");
+    }
+    error
 }
 
 /// Has a thread read the next bytes, which are in memory then; returns how many.
 fn read(file: Arc<File>, offset: u64, left: u64) -> JoinHandle<io::Result<u64>> {
     spawn_blocking(move || {
-        let length = left.min(DISK_READ_BYTES);
+        let length = left.min(STEP_BYTES);
         let mut bytes = vec![0; usize::try_from(length).unwrap_or_default()];
         file.read_at(&mut bytes, offset).map(|read| read as u64)
     })
@@ -147,10 +152,120 @@ fn in_memory(file: &File, offset: u64, most: u64) -> io::Result<u64> {
                 known = page_end;
                 break;
             }
-            Ok(_) | Err(Errno::AGAIN) => break,
+            // It is not there, or its file system cannot tell.
+            Ok(_) | Err(Errno::AGAIN | Errno::OPNOTSUPP | Errno::INVAL | Errno::NOSYS) => break,
             Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
     }
     Ok(known.min(end) - offset)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::os::unix::net::UnixStream;
+
+    use super::*;
+    use crate::listen::AcceptedSocket;
+
+    const FILE_BYTES: usize = 200_000;
+
+    fn bytes() -> Vec<u8> {
+        (0..=250).cycle().take(FILE_BYTES).collect()
+    }
+
+    /// A file, of which some bytes are to be sent.
+    fn sender(offset: usize, left: usize) -> io::Result<FileSender> {
+        let mut file = tempfile::tempfile()?;
+        file.write_all(&bytes())?;
+        let rest = FileRest::new(Arc::new(file), offset as u64, left as u64);
+        Ok(FileSender::new(rest))
+    }
+
+    fn sockets() -> io::Result<(Socket, UnixStream)> {
+        let (ours, theirs) = UnixStream::pair()?;
+        ours.set_nonblocking(true)?;
+        Ok((AcceptedSocket::Unix(ours).into(), theirs))
+    }
+
+    /// Sends all that is left, in steps, and returns what comes.
+    async fn sent(mut sender: FileSender, most: u64) -> io::Result<Vec<u8>> {
+        let (mut socket, mut client) = sockets()?;
+        let length = usize::try_from(sender.left()).unwrap_or_default();
+        let reader = std::thread::spawn(move || {
+            let mut read = Vec::new();
+            client.read_to_end(&mut read).map(|_| read)
+        });
+        socket.register()?;
+        while sender.left() > 0 {
+            let step = std::future::poll_fn(|cx| sender.poll_send(most, &mut socket, cx));
+            assert!((1..=most).contains(&step.await?));
+        }
+        drop(socket);
+        let read = reader.join().expect("it reads")?;
+        assert_eq!(read.len(), length);
+        Ok(read)
+    }
+
+    #[test]
+    fn what_was_just_written_is_in_memory_to_the_end_of_the_file() -> io::Result<()> {
+        let (file, length) = (sender(0, 0)?.file, FILE_BYTES as u64);
+        for (offset, most, expected) in [
+            (0, 1, 1),
+            (0, length, length),
+            (1, 100_000, 100_000),
+            (4_095, 4_097, 4_097),
+            (199_999, 1, 1),
+            (length, 9, 0),
+        ] {
+            let there = in_memory(&file, offset, most)?;
+            // A file system that cannot tell says that nothing is.
+            assert!(there == expected || there == 0, "{there} from {offset} on");
+        }
+        file.set_len(6_000)?;
+        assert!(in_memory(&file, 0, length)? <= 8_192);
+        assert_eq!(in_memory(&file, 6_000, 1)?, 0);
+        Ok(())
+    }
+
+    #[tokio::test]
+    async fn a_part_is_sent_and_nothing_behind_it() -> io::Result<()> {
+        for (offset, length, most) in [(0, 200_000, 300_000), (777, 150_001, 10_000), (9, 1, 1)] {
+            let read = sent(sender(offset, length)?, most).await?;
+            assert!(read == bytes()[offset..offset + length]);
+        }
+        Ok(())
+    }
+
+    #[tokio::test]
+    async fn what_a_thread_has_read_is_sent() -> io::Result<()> {
+        let mut sender = sender(5, 50_000)?;
+        // As if nothing had been in memory.
+        sender.reading = Some(read(Arc::clone(&sender.file), sender.offset, sender.left));
+        assert!(sender.is_reading());
+        assert!(sent(sender, 300_000).await? == bytes()[5..50_005]);
+        Ok(())
+    }
+
+    #[tokio::test]
+    async fn a_look_leaves_alone_what_a_thread_reads() -> io::Result<()> {
+        let (mut socket, _client) = sockets()?;
+        let mut sender = sender(0, 50_000)?;
+        sender.reading = Some(read(Arc::clone(&sender.file), 0, 50_000));
+        assert_eq!(sender.look(&mut socket)?, 0);
+        assert_eq!(sender.left(), 50_000);
+        Ok(())
+    }
+
+    #[tokio::test]
+    async fn a_file_that_became_shorter_is_an_error() -> io::Result<()> {
+        let sender = sender(0, FILE_BYTES)?;
+        sender.file.set_len(0)?;
+        let (mut sender, (mut socket, _client)) = (sender, sockets()?);
+        let step = std::future::poll_fn(|cx| sender.poll_send(9, &mut socket, cx)).await;
+        let kind = step.expect_err("there is nothing to send").kind();
+        assert_eq!(kind, io::ErrorKind::UnexpectedEof);
+        Ok(())
+    }
 }

@@ -268,6 +268,7 @@ impl<A: App> Connection<A> {
                 return Turn::Wait(Wait::Write);
             }
             match self.poll_outbox(cx) {
+                Poll::Pending if self.outbox.is_reading() => return Turn::Wait(Wait::Handler),
                 Poll::Pending => return Turn::Wait(Wait::Write),
                 Poll::Ready(Err(error)) => return self.broken(&error),
                 Poll::Ready(Ok(())) => {}

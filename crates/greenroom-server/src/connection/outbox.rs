@@ -10,8 +10,8 @@ use super::socket::Socket;
 const SENT_BYTES_MAX: usize = 256 * 1_024;
 
 /// Output that a client did not take yet: bytes that were copied, then a chunk of a body that was
-/// not, and what ends the chunk, or the rest of a file. Empty, and without memory of its own, unless the client reads too
-/// slowly.
+/// not, and what ends the chunk, or the rest of a file. Empty, and without memory of its own,
+/// unless the client reads too slowly.
 #[derive(Debug, Default)]
 pub(super) struct Outbox {
     /// There while something is left, here or in a stream that keeps what was written to it.
@@ -74,8 +74,8 @@ impl Outbox {
     }
 
     /// Sends `bytes` and then `rest`, and keeps what the client does not take at once, what is
-    /// beyond [`SENT_BYTES_MAX`], and what is a file's. Pending means that something was kept. The outbox must be empty,
-    /// and `bytes` is afterwards.
+    /// beyond [`SENT_BYTES_MAX`], and what is a file's. Pending means that something was kept. The
+    /// outbox must be empty, and `bytes` is afterwards.
     pub(super) fn poll_send(
         &mut self,
         bytes: &mut Vec<u8>,
@@ -94,7 +94,8 @@ impl Outbox {
             cx.waker().wake_by_ref();
             done = Poll::Pending;
         }
-        if done.is_pending() {
+        // What is left is counted after an error, too.
+        if !matches!(done, Poll::Ready(Ok(()))) {
             self.kept = Some(Box::new(Kept {
                 bytes: bytes.split_off(sent),
                 sent: 0,
@@ -172,6 +173,12 @@ impl Outbox {
     /// may send it to many.
     pub(super) fn kept(&self) -> usize {
         self.kept.as_ref().map_or(0, |kept| kept.bytes.len())
+    }
+
+    /// Returns `true` if the disk is waited for, and not the client.
+    pub(super) fn is_reading(&self) -> bool {
+        let file = self.kept.as_ref().and_then(|kept| kept.rest.file.as_ref());
+        file.is_some_and(|file| file.is_reading())
     }
 
     /// Bytes of a file that are still to be sent.

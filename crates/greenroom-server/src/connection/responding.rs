@@ -29,7 +29,7 @@ use crate::strict::be_strict;
 /// from where they are, in the same system call.
 const COPIED_BYTES_MAX: usize = 16 * 1_024;
 
-/// The rest of a file is sent without a copy if it is longer.
+/// The rest of a file is sent without a copy if it is longer: a short one is copied faster.
 const FILE_BYTES_MIN: u64 = 64 * 1_024;
 
 /// Returns the length of a response's body, if it is known; the message if the body panics.
@@ -240,7 +240,6 @@ impl<A: App> Connection<A> {
         let Some(exchange) = &mut self.exchange else {
             return Turn::Again;
         };
-        // A short one is copied faster than it is looked for.
         let takes_file = self.http.left() > FILE_BYTES_MIN && self.socket.sends_files();
         match exchange.as_mut().poll_part(takes_file, cx) {
             Poll::Pending => self.meanwhile(cx, scratch),
@@ -296,7 +295,7 @@ impl<A: App> Connection<A> {
         if self.is_response_long() {
             self.spend(framed.length as u64);
         }
-        let file = offer.and_then(|offer| self.take_file(offer, &part));
+        let file = offer.and_then(|offer| self.take_file(*offer, &part));
         let end = framed.end;
         match self.send_part(Uncopied { part, end, file }, cx, scratch) {
             Poll::Pending => Turn::Wait(Wait::Write),
@@ -307,8 +306,12 @@ impl<A: App> Connection<A> {
     }
 
     /// Takes the offer to send the rest of a body from its file, if it is what was promised.
-    fn take_file(&mut self, offer: Box<Offer>, part: &[u8]) -> Option<Box<FileSender>> {
-        let rest = offer.behind(part, self.http.left())?;
+    fn take_file(&mut self, offer: Offer, part: &[u8]) -> Option<Box<FileSender>> {
+        let left = self.http.left();
+        if left <= FILE_BYTES_MIN {
+            return None;
+        }
+        let rest = offer.behind(part, left)?;
         let bytes = self.http.rest();
         if let Some(exchange) = &mut self.exchange {
             exchange.as_mut().about().sent += bytes;
