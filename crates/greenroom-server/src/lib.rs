@@ -23,7 +23,6 @@ mod draining;
 mod error;
 mod event_loop;
 mod failure;
-mod file_rest;
 mod handle;
 mod handover;
 mod informational;
@@ -58,13 +57,12 @@ pub use drain::{Aborted, DrainReport};
 pub use draining::Draining;
 pub use error::Error;
 pub use event_loop::{LoopStatus, Pressure};
-pub use file_rest::FileRest;
 pub use greenroom_http::FieldNames;
 pub use greenroom_quantiles::Quantiles;
 pub use greenroom_settings::{HasSettings, Setting, SettingError, Unit};
 pub use greenroom_timing::{
-    FinishedSpan, OpenSpan, SPAN_TEXT_BYTES_MAX, SPANS_MAX, Span, SpanEvent, SpanKind, SpanLink,
-    SpanValue, known_method,
+    FileRest, FinishedSpan, OpenSpan, SPAN_TEXT_BYTES_MAX, SPANS_MAX, Span, SpanEvent, SpanKind,
+    SpanLink, SpanValue, known_method,
 };
 pub use handle::Handle;
 pub use informational::InformationalError;

@@ -6,6 +6,7 @@ use std::task::{Context, Poll, ready};
 
 use bytes::{Buf, Bytes};
 use greenroom_http::RequestHead;
+use greenroom_timing::FileOffer;
 use http::{HeaderMap, Method, Request, Response, StatusCode};
 use http_body::Body;
 use pin_project_lite::pin_project;
@@ -15,7 +16,6 @@ use crate::access::Logged;
 use crate::app::{App, BoxError};
 use crate::body::{Feeder, RequestBody};
 use crate::event_loop::{Tick, Ticket};
-use crate::file_rest::Offer;
 use crate::proxies::ForwardedFor;
 use crate::request_metrics::MeteredRequest;
 
@@ -87,7 +87,7 @@ pub(super) enum Part {
         bytes: Bytes,
         last: bool,
         /// A file may be sent in place of the frames that follow.
-        offer: Option<Box<Offer>>,
+        offer: Option<Box<FileOffer>>,
     },
     Trailers(Box<HeaderMap>),
     End,
@@ -252,7 +252,7 @@ impl<A: App> Exchange<A> {
             if !takes_file {
                 return self.as_mut().poll_body(cx);
             }
-            let (mut polled, offered) = Offer::during(|| self.as_mut().poll_body(cx));
+            let (mut polled, offered) = FileOffer::during(|| self.as_mut().poll_body(cx));
             if let Poll::Ready(Part::Data { offer, .. }) = &mut polled {
                 *offer = offered.map(Box::new);
             }

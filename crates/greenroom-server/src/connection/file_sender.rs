@@ -5,11 +5,11 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
+use greenroom_timing::FileRest;
 use rustix::io::{Errno, ReadWriteFlags, preadv2};
 use tokio::task::{JoinHandle, spawn_blocking};
 
 use super::socket::Socket;
-use crate::file_rest::FileRest;
 
 /// Bytes of a file that are looked for in memory, or read by a thread, before they are sent.
 const STEP_BYTES: u64 = 128 * 1_024;

@@ -5,6 +5,7 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use greenroom_http::{BodySize, ReasonPhrase};
+use greenroom_timing::FileOffer;
 use http::{Extensions, HeaderMap, Response, StatusCode};
 use http_body::Body;
 
@@ -19,7 +20,6 @@ use super::{Connection, Outcome, READ_BYTES_MAX, SHORT_BODY_BYTES, Scratch, Turn
 use crate::access;
 use crate::app::App;
 use crate::failure;
-use crate::file_rest::Offer;
 use crate::proxies::Sender;
 use crate::rejection::Rejection;
 use crate::request_handle::during;
@@ -271,7 +271,7 @@ impl<A: App> Connection<A> {
         &mut self,
         mut part: Bytes,
         last: bool,
-        offer: Option<Box<Offer>>,
+        offer: Option<Box<FileOffer>>,
         cx: &mut Context<'_>,
         scratch: &mut Scratch,
     ) -> Turn<A> {
@@ -306,7 +306,7 @@ impl<A: App> Connection<A> {
     }
 
     /// Takes the offer to send the rest of a body from its file, if it is what was promised.
-    fn take_file(&mut self, offer: Offer, part: &[u8]) -> Option<Box<FileSender>> {
+    fn take_file(&mut self, offer: FileOffer, part: &[u8]) -> Option<Box<FileSender>> {
         let left = self.http.left();
         if left <= FILE_BYTES_MIN {
             return None;

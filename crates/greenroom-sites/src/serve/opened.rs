@@ -3,6 +3,7 @@
 use std::fs::{self, Metadata};
 use std::future::{Ready, ready};
 use std::io::{self, IoSliceMut, SeekFrom};
+use std::mem;
 use std::os::unix::fs::FileExt;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -17,6 +18,13 @@ use tower_http::services::fs::File;
 /// The bytes that a thread reads from a disk at a time.
 const DISK_READ_BYTES: usize = 128 << 10;
 
+/// The bytes that are read first where somebody may take the rest as a file; if it is not longer
+/// than [`REST_BYTES_MIN`], all is read at once.
+const FIRST_BYTES: usize = 16 << 10;
+
+/// The rest that is worth an offer.
+const REST_BYTES_MIN: usize = 64 << 10;
+
 /// A file that is open. What the system has in memory is read on the spot (`RWF_NOWAIT`,
 /// preadv2(2), Linux 4.14); the rest is read from the disk by a thread that may wait.
 #[derive(Debug)]
@@ -24,6 +32,8 @@ pub(super) struct Opened {
     file: Arc<fs::File>,
     metadata: Metadata,
     position: u64,
+    /// Nothing was read since it was opened, or sought.
+    is_fresh: bool,
     reading: Option<JoinHandle<io::Result<Vec<u8>>>>,
     /// Bytes that came from the disk and were not taken, which begin at the position.
     read: Vec<u8>,
@@ -36,6 +46,7 @@ impl Opened {
             file: Arc::new(file),
             metadata,
             position: 0,
+            is_fresh: true,
             reading: None,
             read: Vec::new(),
             taken: 0,
@@ -56,14 +67,20 @@ impl Opened {
 
     /// Reads what is in memory; `None` if nothing of it is.
     fn read_cached(&mut self, buffer: &mut ReadBuf<'_>) -> io::Result<Option<()>> {
-        let length = self.left().min(buffer.remaining());
+        let mut length = self.left().min(buffer.remaining());
+        let is_offered = self.left() > FIRST_BYTES + REST_BYTES_MIN && FileRest::is_heard();
+        if is_offered && mem::take(&mut self.is_fresh) {
+            length = length.min(FIRST_BYTES);
+        }
         let room = &mut [IoSliceMut::new(buffer.initialize_unfilled_to(length))];
         match preadv2(&self.file, room, self.position, ReadWriteFlags::NOWAIT) {
             Ok(length) => {
                 buffer.advance(length);
                 self.position += length as u64;
-                let rest = FileRest::new(self.file.clone(), self.position, self.left() as u64);
-                rest.offer(buffer.filled());
+                if is_offered {
+                    let file = Arc::clone(&self.file);
+                    FileRest::new(file, self.position, self.left() as u64).offer(buffer.filled());
+                }
                 Ok(Some(()))
             }
             // It is on a disk, or its file system cannot tell.
@@ -137,6 +154,7 @@ impl AsyncSeek for Opened {
             SeekFrom::Current(offset) => self.position.checked_add_signed(offset),
         };
         self.position = sought.ok_or(io::ErrorKind::InvalidInput)?;
+        self.is_fresh = true;
         self.reading = None;
         (self.read, self.taken) = (Vec::new(), 0);
         Ok(())

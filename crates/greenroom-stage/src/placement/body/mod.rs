@@ -18,7 +18,25 @@ use pace::Pace;
 use placed::PlacedBody;
 
 use axum::body::Bytes;
+use greenroom_timing::FileOffer;
 use http_body::Frame;
 
 /// The result of a poll of a body that is ready; `None` is its end.
 type Polled = Option<Result<Frame<Bytes>, axum::Error>>;
+
+/// The result of a poll by another than the connection, and the file that was offered with it.
+#[derive(Debug)]
+pub(in crate::placement) struct Early {
+    polled: Polled,
+    offer: Option<FileOffer>,
+}
+
+impl Early {
+    /// Gives the result to the connection, and makes it the offer.
+    fn give(self) -> Polled {
+        if let Some(offer) = self.offer {
+            offer.again();
+        }
+        self.polled
+    }
+}

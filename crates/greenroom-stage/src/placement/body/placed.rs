@@ -6,7 +6,7 @@ use axum::body::{Body, Bytes};
 use http_body::{Body as _, Frame, SizeHint};
 
 use super::trip::{Back, Trip};
-use super::{Account, Polled};
+use super::{Account, Early, Polled};
 use crate::stage::JoinHandle;
 
 /// The body of a placed route's response, polled on the loop or on the stage. If it is dropped
@@ -15,7 +15,7 @@ use crate::stage::JoinHandle;
 pub(super) struct PlacedBody {
     at: At,
     /// The result of a poll that was made before it was placed.
-    first: Option<Polled>,
+    first: Option<Early>,
     /// The size hint to give while the first frame is kept here, or the body is away.
     size_hint: SizeHint,
 }
@@ -28,8 +28,8 @@ enum At {
 }
 
 impl PlacedBody {
-    pub(super) fn new(body: Body, first: Option<Polled>, account: Account) -> Self {
-        let size_hint = match &first {
+    pub(super) fn new(body: Body, first: Option<Early>, account: Account) -> Self {
+        let size_hint = match first.as_ref().map(|first| &first.polled) {
             Some(Some(Ok(frame))) => with_frame(body.size_hint(), frame),
             _ => SizeHint::default(),
         };
@@ -67,8 +67,8 @@ impl PlacedBody {
                 Err(error) => return Poll::Ready(Some(Err(axum::Error::new(error)))),
             };
             self.at = At::Home(back.trip);
-            if let Some(polled) = back.ready {
-                return Poll::Ready(polled);
+            if let Some(early) = back.ready {
+                return Poll::Ready(early.give());
             }
         }
         match &mut self.at {
@@ -84,7 +84,7 @@ impl http_body::Body for PlacedBody {
 
     fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Polled> {
         let polled = match self.first.take() {
-            Some(first) => first,
+            Some(first) => first.give(),
             None => ready!(self.poll_next(cx)),
         };
         if !matches!(polled, Some(Ok(_))) {

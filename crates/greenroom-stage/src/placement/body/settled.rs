@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::response::Response;
+use greenroom_timing::FileOffer;
 use http_body::Body as _;
 
-use super::{Account, PlacedBody, Polled};
+use super::{Account, Early, PlacedBody};
 use crate::placement::origin::Origin;
 
 /// The exact size up to which a body is taken to be in memory, as texts and JSON are, and left
@@ -18,7 +19,7 @@ const WHOLE_BYTES_MAX: u64 = 16 * 1024;
 #[derive(Debug)]
 pub(in crate::placement) enum Settled {
     /// With the result of the first poll, if there was one.
-    Streamed(Option<Polled>),
+    Streamed(Option<Early>),
     /// Nothing is left to be computed.
     Whole,
 }
@@ -40,11 +41,11 @@ impl Settled {
     /// Polls the first frame: if it is all of the body, the body is whole. Files and proxied bodies
     /// know their length as well, so the size alone does not tell.
     fn look(response: &mut Response, bytes: u64, cx: &mut Context<'_>) -> Self {
-        let first = match Pin::new(response.body_mut()).poll_frame(cx) {
-            Poll::Pending => return Self::Streamed(None),
-            Poll::Ready(first) => first,
+        let poll = || Pin::new(response.body_mut()).poll_frame(cx);
+        let (Poll::Ready(polled), offer) = FileOffer::during(poll) else {
+            return Self::Streamed(None);
         };
-        if let Some(Ok(frame)) = &first
+        if let Some(Ok(frame)) = &polled
             && let Some(data) = frame.data_ref()
             && data.len() as u64 == bytes
             && response.body().is_end_stream()
@@ -52,7 +53,7 @@ impl Settled {
             *response.body_mut() = Body::from(data.clone());
             return Self::Whole;
         }
-        Self::Streamed(Some(first))
+        Self::Streamed(Some(Early { polled, offer }))
     }
 
     /// Places the body, unless it is whole. `true` if it was placed: then the body records the

@@ -3,9 +3,10 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use axum::body::Body;
+use greenroom_timing::FileOffer;
 use http_body::Body as _;
 
-use super::{Account, Polled};
+use super::{Account, Early, Polled};
 use crate::placement::measured::watch;
 use crate::placement::outer;
 use crate::placement::stopwatch::Stopwatch;
@@ -22,7 +23,7 @@ pub(super) struct Trip {
 #[derive(Debug)]
 pub(super) struct Back {
     pub(super) trip: Trip,
-    pub(super) ready: Option<Polled>,
+    pub(super) ready: Option<Early>,
 }
 
 impl Trip {
@@ -73,10 +74,10 @@ impl Future for Away {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Back> {
         let trip = self.0.as_mut().expect("polled until it is back");
-        let ready = match trip.poll_away(cx) {
-            Poll::Ready(polled) => Some(polled),
-            Poll::Pending if trip.account.is_on_stage() => return Poll::Pending,
-            Poll::Pending => None,
+        let ready = match FileOffer::during(|| trip.poll_away(cx)) {
+            (Poll::Ready(polled), offer) => Some(Early { polled, offer }),
+            (Poll::Pending, _) if trip.account.is_on_stage() => return Poll::Pending,
+            (Poll::Pending, _) => None,
         };
         let trip = self.0.take().expect("it was just polled");
         Poll::Ready(Back { trip, ready })
