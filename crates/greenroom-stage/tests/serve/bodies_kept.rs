@@ -1,9 +1,12 @@
 //! Frames, lengths and ends of bodies stay the same, on the loop and on a stage.
 
 use std::convert::Infallible;
+use std::fs::File;
+use std::future::poll_fn;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::task::Poll;
+use std::task::{Context, Poll};
 
 use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::Request;
@@ -11,13 +14,17 @@ use axum::http::HeaderMap;
 use axum::response::Response;
 use futures_util::{FutureExt, StreamExt, stream};
 use greenroom_stage::Placement;
-use http_body::Frame;
+use greenroom_timing::{FileOffer, FileRest};
+use http_body::{Frame, SizeHint};
 use http_body_util::{BodyExt, StreamBody};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tower::{Layer, ServiceExt};
 
 use crate::rig::{patient, within};
+
+/// More than what is taken to be in memory.
+const FRAME_BYTES: usize = 20_000;
 
 /// Returns the body of a placed service's response.
 async fn placed(placement: Placement, body: Body) -> Body {
@@ -85,6 +92,54 @@ async fn nothing_is_made_that_nobody_asks_for() {
                 body.frame().await.unwrap().unwrap();
                 assert_eq!(made.load(Ordering::SeqCst), asked);
             }
+        }
+    })
+    .await;
+}
+
+/// A body of so many frames, and of a length that is known, which offers a file with each.
+struct OfFile(usize);
+
+impl HttpBody for OfFile {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        self.0 -= 1;
+        let frame = Bytes::from(vec![b'f'; FRAME_BYTES]);
+        let file = Arc::new(File::open("/dev/null").unwrap());
+        FileRest::new(file, 0, self.0 as u64).offer(&frame);
+        Poll::Ready(Some(Ok(Frame::data(frame))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.0 == 0
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact((self.0 * FRAME_BYTES) as u64)
+    }
+}
+
+#[tokio::test]
+async fn who_asks_for_a_frame_is_offered_the_file_behind_it() {
+    within(async {
+        for placement in placements() {
+            let mut body = placed(placement, Body::new(OfFile(5))).await;
+            for left in (0..5).rev() {
+                let polled = poll_fn(|cx| {
+                    let (polled, offer) = FileOffer::during(|| Pin::new(&mut body).poll_frame(cx));
+                    polled.map(|polled| (polled, offer))
+                });
+                let (frame, offer) = polled.await;
+                let frame = frame.unwrap().unwrap().into_data().unwrap();
+                let rest = offer.and_then(|offer| offer.behind(&frame, left));
+                assert!(rest.is_some(), "the file behind the last {left} frames");
+            }
+            assert!(body.is_end_stream());
         }
     })
     .await;
