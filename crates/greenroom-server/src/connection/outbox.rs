@@ -9,6 +9,9 @@ use super::socket::Socket;
 /// Bytes that are sent at once, if the client takes them; then the loop's other work goes first.
 const SENT_BYTES_MAX: usize = 256 * 1_024;
 
+/// The longest file that is sent right behind what goes before it, and not in turns.
+const FILE_BYTES_AT_ONCE: u64 = 128 * 1_024;
+
 /// Output that a client did not take yet: bytes that were copied, then a chunk of a body that was
 /// not, and what ends the chunk, or the rest of a file. Empty, and without memory of its own,
 /// unless the client reads too slowly.
@@ -44,12 +47,12 @@ impl Uncopied {
         self.part.is_empty() && self.end.is_empty()
     }
 
-    fn len(&self) -> usize {
-        self.part.len() + self.end.len()
-    }
-
     fn left_of_file(&self) -> u64 {
         self.file.as_ref().map_or(0, |file| file.left())
+    }
+
+    fn left(&self) -> u64 {
+        (self.part.len() + self.end.len()) as u64 + self.left_of_file()
     }
 
     /// Returns the first bytes of the chunk, at most so many, and what stands behind it if that is
@@ -73,9 +76,9 @@ impl Outbox {
         self.kept.is_none()
     }
 
-    /// Sends `bytes` and then `rest`, and keeps what the client does not take at once, what is
-    /// beyond [`SENT_BYTES_MAX`], and what is a file's. Pending means that something was kept. The
-    /// outbox must be empty, and `bytes` is afterwards.
+    /// Sends `bytes` and then `rest`, and keeps what the client does not take at once, and what is
+    /// beyond [`SENT_BYTES_MAX`], or a longer file's than [`FILE_BYTES_AT_ONCE`]. Pending means
+    /// that something was kept. The outbox must be empty, and `bytes` is afterwards.
     pub(super) fn poll_send(
         &mut self,
         bytes: &mut Vec<u8>,
@@ -85,15 +88,13 @@ impl Outbox {
     ) -> Poll<io::Result<()>> {
         debug_assert!(self.is_empty(), "what is kept goes first");
         let mut sent = 0;
-        let all = bytes.len() + rest.len();
+        let before = bytes.len() as u64 + rest.left();
         let mut done = poll_send_all(bytes, &mut sent, &mut rest, socket, cx);
-        let left = bytes.len() - sent + rest.len();
-        self.count((all - left) as u64, socket);
-        if matches!(done, Poll::Ready(Ok(()))) && rest.left_of_file() > 0 {
-            // It is sent in turns.
-            cx.waker().wake_by_ref();
-            done = Poll::Pending;
+        if let (Poll::Ready(Ok(())), Some(file)) = (&done, &mut rest.file) {
+            done = poll_begin_file(file, socket, cx);
         }
+        let left = (bytes.len() - sent) as u64 + rest.left();
+        self.count(before - left, socket);
         // What is left is counted after an error, too.
         if !matches!(done, Poll::Ready(Ok(()))) {
             self.kept = Some(Box::new(Kept {
@@ -191,8 +192,7 @@ impl Outbox {
 
 impl Kept {
     fn left(&self) -> u64 {
-        let copied = self.bytes.len() - self.sent + self.rest.len();
-        copied as u64 + self.rest.left_of_file()
+        (self.bytes.len() - self.sent) as u64 + self.rest.left()
     }
 
     /// Returns the file, if all that goes before it was sent.
@@ -211,6 +211,19 @@ impl Kept {
             None => Poll::Ready(Ok(())),
         }
     }
+}
+
+/// Sends a file, or has it sent in the next turn.
+fn poll_begin_file(
+    file: &mut FileSender,
+    socket: &mut Socket,
+    cx: &mut Context<'_>,
+) -> Poll<io::Result<()>> {
+    if file.left() > FILE_BYTES_AT_ONCE {
+        cx.waker().wake_by_ref();
+        return Poll::Pending;
+    }
+    poll_send_file(file, socket, cx)
 }
 
 fn poll_send_file(
@@ -243,12 +256,15 @@ fn poll_send_all(
             return Poll::Pending;
         }
         let left = &bytes[*sent..bytes.len().min(*sent + room)];
+        let is_ahead = rest.is_empty() && rest.left_of_file() > 0;
         let (part, end) = rest.first(room - left.len());
-        let taken = if left.is_empty() {
-            ready!(socket.poll_write(part, end, &[], cx))?
+        let taken = ready!(if is_ahead {
+            socket.poll_write_ahead(left, cx)
+        } else if left.is_empty() {
+            socket.poll_write(part, end, &[], cx)
         } else {
-            ready!(socket.poll_write(left, part, end, cx))?
-        };
+            socket.poll_write(left, part, end, cx)
+        })?;
         room = room.saturating_sub(taken);
         // A stream that takes nothing and is not pending would be asked without end.
         if taken == 0 {

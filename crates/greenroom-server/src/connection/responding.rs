@@ -292,12 +292,15 @@ impl<A: App> Connection<A> {
                 );
             }
         }
-        if self.is_response_long() {
-            self.spend(framed.length as u64);
-        }
         let file = offer.and_then(|offer| self.take_file(*offer, &part));
-        let end = framed.end;
-        match self.send_part(Uncopied { part, end, file }, cx, scratch) {
+        let (end, given) = (framed.end, self.outbox.given());
+        let sent = self.send_part(Uncopied { part, end, file }, cx, scratch);
+        if self.is_response_long() {
+            let given = self.outbox.given() - given;
+            self.spend(given.max(framed.length as u64));
+        }
+        match sent {
+            Poll::Pending if self.outbox.is_reading() => Turn::Wait(Wait::Handler),
             Poll::Pending => Turn::Wait(Wait::Write),
             Poll::Ready(Err(error)) => self.broken(&error),
             Poll::Ready(Ok(())) if last || excess => self.finish(None, scratch),
@@ -326,15 +329,19 @@ impl<A: App> Connection<A> {
         scratch: &mut Scratch,
     ) -> Poll<std::io::Result<()>> {
         let (out, socket) = (&mut scratch.out, &mut self.socket);
-        if framed.part.len() > COPIED_BYTES_MAX || framed.file.is_some() {
+        if framed.part.len() > COPIED_BYTES_MAX {
             return self.outbox.poll_send(out, framed, socket, cx);
         }
         out.extend_from_slice(&framed.part);
         out.extend_from_slice(framed.end);
-        if out.len() < OUTPUT_BYTES_FULL {
+        if out.len() < OUTPUT_BYTES_FULL && framed.file.is_none() {
             return Poll::Ready(Ok(()));
         }
-        self.outbox.poll_send(out, Uncopied::default(), socket, cx)
+        let rest = Uncopied {
+            file: framed.file,
+            ..Uncopied::default()
+        };
+        self.outbox.poll_send(out, rest, socket, cx)
     }
 
     /// Ends the response, and decides what becomes of the connection.

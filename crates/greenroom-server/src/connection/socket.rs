@@ -122,8 +122,8 @@ impl Socket {
         match self {
             #[cfg(feature = "tls")]
             Self::Tls(stream) => stream.try_write(bytes),
-            Self::Tcp(stream) => send(stream, bytes),
-            Self::Unix(stream) => send(stream, bytes),
+            Self::Tcp(stream) => send(stream, bytes, SendFlags::NOSIGNAL),
+            Self::Unix(stream) => send(stream, bytes, SendFlags::NOSIGNAL),
             _ => Err(io::ErrorKind::WouldBlock.into()),
         }
     }
@@ -219,7 +219,7 @@ impl Socket {
         cx: &mut Context<'_>,
     ) -> Poll<io::Result<usize>> {
         if second.is_empty() && third.is_empty() {
-            return self.poll_write_one(first, cx);
+            return self.poll_write_one(first, SendFlags::NOSIGNAL, cx);
         }
         let parts = [first, second, third].map(IoSlice::new);
         match self {
@@ -238,22 +238,37 @@ impl Socket {
         }
     }
 
-    fn poll_write_one(&mut self, bytes: &[u8], cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
+    /// Writes some of what a file follows at once, which may wait for that to fill a segment.
+    pub(crate) fn poll_write_ahead(
+        &mut self,
+        bytes: &[u8],
+        cx: &mut Context<'_>,
+    ) -> Poll<io::Result<usize>> {
+        self.poll_write_one(bytes, SendFlags::NOSIGNAL | SendFlags::MORE, cx)
+    }
+
+    fn poll_write_one(
+        &mut self,
+        bytes: &[u8],
+        flags: SendFlags,
+        cx: &mut Context<'_>,
+    ) -> Poll<io::Result<usize>> {
         // There is room nearly always, and then to try is cheaper than to ask first.
         match self {
-            Self::Fresh(AcceptedSocket::Tcp(stream)) => or_pending(send(stream, bytes)),
-            Self::Fresh(AcceptedSocket::Unix(stream)) => or_pending(send(stream, bytes)),
+            Self::Fresh(AcceptedSocket::Tcp(stream)) => or_pending(send(stream, bytes, flags)),
+            Self::Fresh(AcceptedSocket::Unix(stream)) => or_pending(send(stream, bytes, flags)),
             Self::Tcp(stream) => {
-                match stream.try_io(Interest::WRITABLE, || send(&*stream, bytes)) {
+                match stream.try_io(Interest::WRITABLE, || send(&*stream, bytes, flags)) {
                     Err(error) if would_block(&error) => Pin::new(stream).poll_write(cx, bytes),
                     tried => Poll::Ready(tried),
                 }
             }
-            Self::Unix(stream) => match stream.try_io(Interest::WRITABLE, || send(&*stream, bytes))
-            {
-                Err(error) if would_block(&error) => Pin::new(stream).poll_write(cx, bytes),
-                tried => Poll::Ready(tried),
-            },
+            Self::Unix(stream) => {
+                match stream.try_io(Interest::WRITABLE, || send(&*stream, bytes, flags)) {
+                    Err(error) if would_block(&error) => Pin::new(stream).poll_write(cx, bytes),
+                    tried => Poll::Ready(tried),
+                }
+            }
             Self::Any(stream) | Self::Fresh(AcceptedSocket::Any(stream)) => {
                 stream.poll_write(&[IoSlice::new(bytes)], cx)
             }
@@ -394,8 +409,8 @@ fn recv(socket: impl AsFd, room: &mut [u8]) -> io::Result<usize> {
     Ok(length)
 }
 
-fn send(socket: impl AsFd, bytes: &[u8]) -> io::Result<usize> {
-    Ok(rustix::net::send(socket, bytes, SendFlags::NOSIGNAL)?)
+fn send(socket: impl AsFd, bytes: &[u8], flags: SendFlags) -> io::Result<usize> {
+    Ok(rustix::net::send(socket, bytes, flags)?)
 }
 
 fn send_file(socket: impl AsFd, file: &File, mut offset: u64, length: u64) -> io::Result<u64> {
