@@ -76,6 +76,7 @@ fn serve_file(file: &Arc<File>, yielded: &Arc<AtomicUsize>) -> SocketAddr {
     serve(app(move |request| {
         let (start, length) = match request.uri().path() {
             "/part" => (1_000_003, 700_000),
+            "/at-once" => (70, 120_000),
             "/short" => (0, 70_000),
             _ => (0, FILE_BYTES as u64),
         };
@@ -92,7 +93,13 @@ async fn the_rest_is_sent_from_the_file_and_its_body_is_polled_no_more() {
         let mut client = Client::tcp(address).await;
         let content = content();
         let part = content[1_000_003..1_700_003].to_vec();
-        for (path, expected) in [("/", &content), ("/part", &part), ("/", &content)] {
+        let at_once = content[70..120_070].to_vec();
+        for (path, expected) in [
+            ("/", &content),
+            ("/part", &part),
+            ("/at-once", &at_once),
+            ("/", &content),
+        ] {
             let before = yielded.load(Ordering::Relaxed);
             assert!(client.get(path).await.body == *expected, "{path}");
             assert_eq!(
@@ -123,9 +130,9 @@ async fn requests_behind_a_file_are_served_in_their_order() {
     within(async {
         let address = serve_file(&file(), &Arc::default());
         let mut client = Client::tcp(address).await;
-        let requests = ["/part", "/short", "/", "/part"].map(get).concat();
-        client.send(requests).await;
-        for bytes in [700_000, 70_000, FILE_BYTES, 700_000] {
+        let requests = ["/part", "/at-once", "/short", "/", "/part"].map(get);
+        client.send(requests.concat()).await;
+        for bytes in [700_000, 120_000, 70_000, FILE_BYTES, 700_000] {
             assert_eq!(client.response().await.body.len(), bytes);
         }
     })
