@@ -21,7 +21,7 @@ enum Listener {
 /// is polled no more. So only a body may offer it around which nothing stands but what passes
 /// frames on as they are, and needs to see none of them.
 ///
-/// What is not in memory is read by a thread that may wait for the disk, before it is sent.
+/// A thread that may wait for the disk reads what is not in memory, before that is sent.
 #[derive(Clone, Debug)]
 pub struct FileRest {
     file: Arc<File>,

@@ -268,8 +268,7 @@ impl<A: App> Connection<A> {
                 return Turn::Wait(Wait::Write);
             }
             match self.poll_outbox(cx) {
-                Poll::Pending if self.outbox.is_reading() => return Turn::Wait(Wait::Handler),
-                Poll::Pending => return Turn::Wait(Wait::Write),
+                Poll::Pending => return Turn::Wait(self.outbox_wait()),
                 Poll::Ready(Err(error)) => return self.broken(&error),
                 Poll::Ready(Ok(())) => {}
             }
@@ -295,6 +294,15 @@ impl<A: App> Connection<A> {
     fn spend(&mut self, bytes: u64) {
         if let Some(exchange) = &mut self.exchange {
             self.home.bulk.spend(bytes, exchange.as_mut().ticket());
+        }
+    }
+
+    /// The wait of an outbox that is not empty: for the client, or for a file on a disk.
+    fn outbox_wait(&self) -> Wait {
+        if self.outbox.is_reading() {
+            Wait::Handler
+        } else {
+            Wait::Write
         }
     }
 

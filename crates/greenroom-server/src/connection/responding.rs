@@ -300,8 +300,7 @@ impl<A: App> Connection<A> {
             self.spend(given.max(framed.length as u64));
         }
         match sent {
-            Poll::Pending if self.outbox.is_reading() => Turn::Wait(Wait::Handler),
-            Poll::Pending => Turn::Wait(Wait::Write),
+            Poll::Pending => Turn::Wait(self.outbox_wait()),
             Poll::Ready(Err(error)) => self.broken(&error),
             Poll::Ready(Ok(())) if last || excess => self.finish(None, scratch),
             Poll::Ready(Ok(())) => Turn::Again,

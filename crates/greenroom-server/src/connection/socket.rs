@@ -79,14 +79,14 @@ impl Socket {
             Self::Tcp(stream) => {
                 let stream = &*stream;
                 let ready = |cx: &mut Context<'_>| stream.poll_read_ready(cx);
-                let once = |room: &mut [u8]| exhaust(stream, room, |io| stream.try_io(READ, io));
-                poll_read(ready, once, room, cx)
+                let once = || exhaust(stream, room, |io| stream.try_io(READ, io));
+                poll_io(ready, once, cx)
             }
             Self::Unix(stream) => {
                 let stream = &*stream;
                 let ready = |cx: &mut Context<'_>| stream.poll_read_ready(cx);
-                let once = |room: &mut [u8]| exhaust(stream, room, |io| stream.try_io(READ, io));
-                poll_read(ready, once, room, cx)
+                let once = || exhaust(stream, room, |io| stream.try_io(READ, io));
+                poll_io(ready, once, cx)
             }
             Self::Any(stream) | Self::Fresh(AcceptedSocket::Any(stream)) => {
                 stream.poll_read(room, cx)
@@ -147,22 +147,18 @@ impl Socket {
         cx: &mut Context<'_>,
     ) -> Poll<io::Result<u64>> {
         match self {
-            Self::Tcp(stream) => loop {
-                ready!(stream.poll_write_ready(cx))?;
-                let once = || send_file(&*stream, file, offset, length);
-                match stream.try_io(Interest::WRITABLE, once) {
-                    Err(error) if would_block(&error) => {}
-                    sent => return Poll::Ready(sent),
-                }
-            },
-            Self::Unix(stream) => loop {
-                ready!(stream.poll_write_ready(cx))?;
-                let once = || send_file(&*stream, file, offset, length);
-                match stream.try_io(Interest::WRITABLE, once) {
-                    Err(error) if would_block(&error) => {}
-                    sent => return Poll::Ready(sent),
-                }
-            },
+            Self::Tcp(stream) => {
+                let stream = &*stream;
+                let once = || send_file(stream, file, offset, length);
+                let ready = |cx: &mut Context<'_>| stream.poll_write_ready(cx);
+                poll_io(ready, || stream.try_io(Interest::WRITABLE, once), cx)
+            }
+            Self::Unix(stream) => {
+                let stream = &*stream;
+                let once = || send_file(stream, file, offset, length);
+                let ready = |cx: &mut Context<'_>| stream.poll_write_ready(cx);
+                poll_io(ready, || stream.try_io(Interest::WRITABLE, once), cx)
+            }
             other => or_pending(other.try_send_file(file, offset, length)),
         }
     }
@@ -441,18 +437,17 @@ fn exhaust(
     }
 }
 
-/// Waits until the socket is ready, and reads.
-fn poll_read(
+/// Waits until the socket is ready, and reads or writes.
+fn poll_io<T>(
     ready: impl Fn(&mut Context<'_>) -> Poll<io::Result<()>>,
-    once: impl Fn(&mut [u8]) -> io::Result<usize>,
-    room: &mut [u8],
+    mut once: impl FnMut() -> io::Result<T>,
     cx: &mut Context<'_>,
-) -> Poll<io::Result<usize>> {
+) -> Poll<io::Result<T>> {
     loop {
         ready!(ready(cx))?;
-        match once(room) {
+        match once() {
             Err(error) if would_block(&error) => {}
-            read => return Poll::Ready(read),
+            done => return Poll::Ready(done),
         }
     }
 }

@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures_util::{StreamExt, stream};
-use greenroom_server::{App, FileRest, Limits, Server};
+use futures_util::{Stream, StreamExt, stream};
+use greenroom_server::{App, BoxError, FileRest, Limits, Server};
 use http::Response;
 use http::header::CONTENT_LENGTH;
 use http_body::Frame;
@@ -38,6 +38,16 @@ fn file() -> Arc<File> {
     Arc::new(file)
 }
 
+/// A response whose length is told.
+fn sized<S>(frames: S, length: u64) -> Response<Body>
+where
+    S: Stream<Item = Result<Frame<Bytes>, BoxError>> + Send + 'static,
+{
+    let mut response = streamed(frames);
+    response.headers_mut().insert(CONTENT_LENGTH, length.into());
+    response
+}
+
 /// The response of `length` bytes from `start` on, whose body tells how many frames it yielded.
 fn response(
     file: &Arc<File>,
@@ -57,9 +67,7 @@ fn response(
         let next = (read > 0).then(|| (Ok(Frame::data(Bytes::from(frame))), at));
         async { next }
     });
-    let mut response = streamed(frames);
-    response.headers_mut().insert(CONTENT_LENGTH, length.into());
-    response
+    sized(frames, length)
 }
 
 /// Serves over TCP, never with TLS.
@@ -70,7 +78,7 @@ fn serve(app: impl App) -> SocketAddr {
     address
 }
 
-/// Serves the whole file, but for what is asked for at `/part`.
+/// Serves the whole file, but for the paths of its parts.
 fn serve_file(file: &Arc<File>, yielded: &Arc<AtomicUsize>) -> SocketAddr {
     let (file, yielded) = (Arc::clone(file), Arc::clone(yielded));
     serve(app(move |request| {
@@ -169,9 +177,7 @@ async fn a_body_whose_frames_are_made_anew_is_read_to_its_end() {
                 FileRest::new(Arc::clone(&file), at, FILE_BYTES as u64 - at).offer(&frame);
                 Ok(Frame::data(Bytes::from(vec![2; frame.len()])))
             });
-            let mut response = streamed(frames);
-            let length = FILE_BYTES.into();
-            response.headers_mut().insert(CONTENT_LENGTH, length);
+            let response = sized(frames, FILE_BYTES as u64);
             async { Ok(response) }
         });
         let server = Rig::start(app);
@@ -210,8 +216,7 @@ async fn a_file_that_becomes_shorter_ends_the_connection() {
                 FileRest::new(offered, FRAME_BYTES as u64, rest).offer(&frame);
                 Ok(Frame::data(Bytes::from(frame)))
             });
-            let mut response = streamed(frames);
-            response.headers_mut().insert(CONTENT_LENGTH, length.into());
+            let response = sized(frames, length);
             async { Ok(response) }
         }));
         let mut client = Client::tcp(address).await;
@@ -242,8 +247,7 @@ fn told_of(response_rate_min: u64) -> (Rig, mpsc::UnboundedReceiver<Instant>) {
             FileRest::new(Arc::clone(&file), at, length - at).offer(&frame);
             async move { Some((Ok(Frame::data(Bytes::from(frame))), (kept, at))) }
         });
-        let mut response = streamed(frames);
-        response.headers_mut().insert(CONTENT_LENGTH, length.into());
+        let response = sized(frames, length);
         async { Ok(response) }
     });
     let limits = Limits {
