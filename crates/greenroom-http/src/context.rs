@@ -61,6 +61,7 @@ impl Context {
 
     /// Takes back extensions that are no longer needed, and forgets what is in them. Those that
     /// hold something have allocated a table for it, which the next requests get.
+    #[inline]
     pub fn recycle_extensions(&mut self, mut extensions: Extensions) {
         if !extensions.is_empty() && self.spare_extensions.len() < SPARE_MAPS_MAX {
             extensions.clear();

@@ -88,6 +88,7 @@ pub(crate) struct OwnClocks {
 
 impl OwnClocks {
     /// Starts the clocks; `None` where the system reports run delays: they say more, and cost less.
+    #[inline]
     pub(crate) fn start_if_needed() -> Option<Self> {
         (!is_reported()).then(|| Self {
             sleeps: sleeps(),

@@ -43,7 +43,7 @@ use crate::listen::{Accepted, Security};
 use crate::proxies::Sender;
 use crate::request_handle::Line;
 use closing::{Closing, Leaving};
-use outbox::{Outbox, Uncopied};
+use outbox::Outbox;
 use waiting::{Wait, Waiting};
 
 /// Turns that a connection may take before the others of its loop get theirs: each may be a request
@@ -110,8 +110,9 @@ pub(crate) const SHORT_BODY_BYTES: u64 = 16 * 1_024;
 pub(crate) enum Outcome<A: App> {
     /// Nothing.
     Closed,
-    /// It speaks a protocol that another serves.
-    HandOver(Handed<A>),
+    /// It speaks a protocol that another serves. Boxed: each turn of every connection returns this
+    /// type.
+    HandOver(Box<Handed<A>>),
 }
 
 /// The result of a turn.
@@ -321,9 +322,8 @@ impl<A: App> Connection<A> {
         if scratch.out.is_empty() {
             return Poll::Ready(Ok(()));
         }
-        let out = &mut scratch.out;
         self.outbox
-            .poll_send(out, Uncopied::default(), &mut self.socket, cx)
+            .poll_send_bytes(&mut scratch.out, &mut self.socket, cx)
     }
 
     /// Waits, but not with anything unsent.

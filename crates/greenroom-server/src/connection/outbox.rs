@@ -82,13 +82,46 @@ impl Outbox {
     pub(super) fn poll_send(
         &mut self,
         bytes: &mut Vec<u8>,
-        mut rest: Uncopied,
+        rest: Uncopied,
         socket: &mut Socket,
         cx: &mut Context<'_>,
     ) -> Poll<io::Result<()>> {
         debug_assert!(self.is_empty(), "what is kept goes first");
-        let mut sent = 0;
-        let before = bytes.len() as u64 + rest.left();
+        self.poll_send_from(0, bytes, rest, socket, cx)
+    }
+
+    /// Sends `bytes` as [`poll_send`](Self::poll_send) does, with nothing behind them. A socket
+    /// nearly always takes them at once.
+    pub(super) fn poll_send_bytes(
+        &mut self,
+        bytes: &mut Vec<u8>,
+        socket: &mut Socket,
+        cx: &mut Context<'_>,
+    ) -> Poll<io::Result<()>> {
+        debug_assert!(self.is_empty(), "what is kept goes first");
+        let at_once = bytes.len() <= SENT_BYTES_MAX && !socket.is_tls();
+        // After an error they are sent again, which tells it once more.
+        let sent = match at_once.then(|| socket.try_write(bytes)) {
+            Some(Ok(sent)) => sent,
+            Some(Err(_)) | None => 0,
+        };
+        self.count(sent as u64, socket);
+        if sent == bytes.len() {
+            bytes.clear();
+            return Poll::Ready(Ok(()));
+        }
+        self.poll_send_from(sent, bytes, Uncopied::default(), socket, cx)
+    }
+
+    fn poll_send_from(
+        &mut self,
+        mut sent: usize,
+        bytes: &mut Vec<u8>,
+        mut rest: Uncopied,
+        socket: &mut Socket,
+        cx: &mut Context<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = (bytes.len() - sent) as u64 + rest.left();
         let mut done = poll_send_all(bytes, &mut sent, &mut rest, socket, cx);
         if let (Poll::Ready(Ok(())), Some(file)) = (&done, &mut rest.file) {
             done = poll_begin_file(file, socket, cx);

@@ -360,7 +360,7 @@ impl<A: App> Connection<A> {
         let Some(permit) = self.permit.take() else {
             return Turn::End(Outcome::Closed);
         };
-        Turn::End(Outcome::HandOver(Handed {
+        Turn::End(Outcome::HandOver(Box::new(Handed {
             socket: std::mem::replace(&mut self.socket, super::Socket::Gone),
             unsent: std::mem::take(&mut scratch.out),
             input,
@@ -369,6 +369,6 @@ impl<A: App> Connection<A> {
             peer: self.peer,
             since: self.waiting.since,
             permit,
-        }))
+        })))
     }
 }

@@ -63,14 +63,12 @@ impl<A: App> Connection<A> {
         match polled {
             Poll::Pending => self.meanwhile(cx, scratch),
             Poll::Ready(Handled::Response) => {
-                let Some(response) = response else {
-                    return self.respond(cx, scratch);
+                let length = match response.as_ref().map(exact_length) {
+                    None => return self.respond(cx, scratch),
+                    Some(Ok(length)) => length,
+                    Some(Err(panic)) => return self.panicked(&panic, scratch),
                 };
-                let length = match exact_length(&response) {
-                    Ok(length) => length,
-                    Err(panic) => return self.panicked(&panic, scratch),
-                };
-                match self.begin_response(response, length, scratch) {
+                match self.begin_response(&mut response, length, scratch) {
                     Some(body) => self.send_rejection(&body, scratch),
                     None => self.respond(cx, scratch),
                 }
@@ -166,15 +164,16 @@ impl<A: App> Connection<A> {
         self.socket.is_hung_up() || self.http.is_received() && self.socket.has_ended()
     }
 
-    /// Sends the head of the response. Returns the body in place of its own if it is a rejection.
+    /// Takes the response and sends its head. Returns the body in place of its own if it is a
+    /// rejection.
     fn begin_response(
         &mut self,
-        mut response: Response<A::Body>,
+        taken: &mut Option<Response<A::Body>>,
         length: Option<u64>,
         scratch: &mut Scratch,
     ) -> Option<Bytes> {
         let is_leaving = self.is_leaving();
-        let exchange = self.exchange.as_mut()?;
+        let (exchange, response) = self.exchange.as_mut().zip(taken.as_mut())?;
         // A client that was not told to go on may or may not send its body: nobody could tell
         // where the next request begins.
         let unsure = *exchange.as_mut().continue_due();
@@ -194,7 +193,7 @@ impl<A: App> Connection<A> {
             status if status.is_informational() => StatusCode::INTERNAL_SERVER_ERROR,
             status => status,
         });
-        let replaced = self.home.settings.rejections.replace(&mut response, about);
+        let replaced = self.home.settings.rejections.replace(response, about);
         let size = match (&replaced, length) {
             (Some(body), _) => BodySize::Exact(body.len() as u64),
             (None, Some(length)) => BodySize::Exact(length),
@@ -210,8 +209,8 @@ impl<A: App> Connection<A> {
         }
         let mut context = self.home.context.borrow_mut();
         self.http
-            .respond(&response, size, &context, &mut scratch.out);
-        let (parts, body) = response.into_parts();
+            .respond(response, size, &context, &mut scratch.out);
+        let (parts, body) = taken.take()?.into_parts();
         context.recycle(parts.headers);
         context.recycle_extensions(parts.extensions);
         drop(context);

@@ -38,8 +38,10 @@ impl Scratch {
     pub(super) fn load(&mut self, kept: &mut Box<[u8]>) {
         self.start = 0;
         self.end = kept.len();
-        self.input[..kept.len()].copy_from_slice(kept);
-        *kept = Box::default();
+        if !kept.is_empty() {
+            self.input[..kept.len()].copy_from_slice(kept);
+            *kept = Box::default();
+        }
     }
 
     /// Ends a connection's turn: what is unread is its own again.

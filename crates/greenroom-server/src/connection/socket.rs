@@ -437,16 +437,16 @@ fn exhaust(
     }
 }
 
-/// Waits until the socket is ready, and reads or writes.
+/// Reads or writes, once the socket is ready. It mostly is when it is polled, so the runtime is
+/// asked only where it is not.
 fn poll_io<T>(
     ready: impl Fn(&mut Context<'_>) -> Poll<io::Result<()>>,
     mut once: impl FnMut() -> io::Result<T>,
     cx: &mut Context<'_>,
 ) -> Poll<io::Result<T>> {
     loop {
-        ready!(ready(cx))?;
         match once() {
-            Err(error) if would_block(&error) => {}
+            Err(error) if would_block(&error) => ready!(ready(cx))?,
             done => return Poll::Ready(done),
         }
     }

@@ -294,6 +294,6 @@ fn serve<A: App>(connection: Connection<A>) -> impl Future<Output = ()> {
 /// Starts the server that takes a connection over, if there is one.
 fn settle<A: App>(home: &Rc<Loop<A>>, outcome: Outcome<A>) {
     if let Outcome::HandOver(handed) = outcome {
-        tasks::spawn(handover::serve(Rc::clone(home), handed));
+        tasks::spawn(handover::serve(Rc::clone(home), *handed));
     }
 }

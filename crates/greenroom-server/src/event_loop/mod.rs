@@ -98,7 +98,7 @@ pub(crate) struct Loop<A: App> {
     ending: Notify,
     others: Vec<mpsc::Sender<Accepted>>,
     registry: RefCell<Registry>,
-    scratch: Cell<Option<Scratch>>,
+    scratch: Cell<Option<Box<Scratch>>>,
     spare: RefCell<Vec<Pin<Box<Exchange<A>>>>>,
     clock: Clock,
     cut: RefCell<Vec<Aborted>>,
@@ -171,14 +171,14 @@ impl<A: App> Loop<A> {
     }
 
     /// The loop's buffers, for the connection that runs. A nested call would get others.
-    pub(crate) fn take_scratch(&self) -> Scratch {
+    pub(crate) fn take_scratch(&self) -> Box<Scratch> {
         self.scratch.take().unwrap_or_else(|| {
             let head_bytes_max = self.settings.limits.head_bytes_max;
-            Scratch::new(head_bytes_max)
+            Box::new(Scratch::new(head_bytes_max))
         })
     }
 
-    pub(crate) fn give_scratch(&self, scratch: Scratch) {
+    pub(crate) fn give_scratch(&self, scratch: Box<Scratch>) {
         self.scratch.set(Some(scratch));
     }
 

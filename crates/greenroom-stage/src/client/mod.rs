@@ -146,8 +146,17 @@ impl Client {
     /// Has the calling thread work for this client, as [`within`](Self::within), until the result
     /// is dropped; not over an `.await`, where the thread goes on with other work.
     pub fn enter(self) -> WorkingFor {
+        let before = match Self::current() {
+            Self {
+                key: 0,
+                sender: None,
+                ..
+            } => None,
+            before => Some(before),
+        };
+        CURRENT.set(self);
         WorkingFor {
-            before: CURRENT.replace(self),
+            before,
             _of_this_thread: PhantomData,
         }
     }
@@ -204,13 +213,17 @@ fn network(address: IpAddr) -> IpAddr {
 #[derive(Debug)]
 #[must_use = "the thread works for the client until it is dropped"]
 pub struct WorkingFor {
-    before: Client,
+    /// `None` if it worked for nobody, as a thread mostly does: that is restored faster.
+    before: Option<Client>,
     _of_this_thread: PhantomData<*const ()>,
 }
 
 impl Drop for WorkingFor {
     fn drop(&mut self) {
-        CURRENT.set(self.before);
+        match self.before {
+            None => CURRENT.set(Client::UNKNOWN),
+            Some(before) => CURRENT.set(before),
+        }
     }
 }
 

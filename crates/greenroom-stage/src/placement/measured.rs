@@ -66,6 +66,7 @@ impl Timed {
 
 impl<F> Measured<F> {
     /// Creates a run that took `poll_time` when it was called.
+    #[inline]
     pub(super) fn new(run: F, origin: Origin, poll_time: Duration) -> Self {
         Self {
             run,
@@ -101,7 +102,7 @@ impl<F> Measured<F> {
     }
 
     /// Ends the run. A body that is yet to come is a part of it, and records both.
-    fn end(mut self: Pin<&mut Self>, response: &mut Response, settled: Settled) {
+    fn end(mut self: Pin<&mut Self>, response: &mut Response, settled: &mut Settled) {
         let this = self.as_mut().project();
         *this.is_recorded = settled.place(response, this.origin, *this.poll_time);
         self.record();
@@ -120,51 +121,65 @@ where
     ) -> Poll<Result<Response, E>> {
         let this = self.as_mut().project();
         let (run, route) = (this.run, this.origin.route());
-        let mut ended = None;
+        let mut ended = Ended::default();
         let client = &this.origin.client;
-        let poll = || client.within_if_another(|| poll_settled(run, cx, &mut ended));
+        let poll = || client.within_if_another(|| ended.poll(run, cx));
         let (polled, poll_time, bytes) = watch(route, poll);
         *this.poll_time += parts::counted(bytes, poll_time, this.origin.short_run());
         if let Err(panicked) = polled {
-            ended = Some(Ok((route.panic_response(&panicked), Settled::Whole)));
+            ended = Ended::whole(route.panic_response(&panicked));
         }
-        self.pass_on(ended)
+        self.pass_on(&mut ended)
     }
 
     /// Converts the end of a poll, if it was one, to the response for the server.
-    fn pass_on(self: Pin<&mut Self>, ended: Option<Ended<E>>) -> Poll<Result<Response, E>> {
-        match ended {
-            None => Poll::Pending,
-            Some(Ok((mut response, settled))) => {
-                self.end(&mut response, settled);
-                Poll::Ready(Ok(response))
-            }
-            Some(Err(error)) => {
-                self.record();
-                Poll::Ready(Err(error))
-            }
+    fn pass_on(self: Pin<&mut Self>, ended: &mut Ended<E>) -> Poll<Result<Response, E>> {
+        match &mut ended.result {
+            None => return Poll::Pending,
+            Some(Ok(response)) => self.end(response, &mut ended.settled),
+            Some(Err(_)) => self.record(),
+        }
+        ended.result.take().map_or(Poll::Pending, Poll::Ready)
+    }
+}
+
+/// The result of a handler, if it has ended, and the kind of its body. It is left here by who polls
+/// it: a response is some hundred bytes, and each function that returned it would copy them.
+struct Ended<E> {
+    result: Option<Result<Response, E>>,
+    settled: Settled,
+}
+
+impl<E> Default for Ended<E> {
+    fn default() -> Self {
+        Self {
+            result: None,
+            settled: Settled::Whole,
         }
     }
 }
 
-/// The result of a handler, and the kind of its body.
-type Ended<E> = Result<(Response, Settled), E>;
+impl<E> Ended<E> {
+    fn whole(response: Response) -> Self {
+        Self {
+            result: Some(Ok(response)),
+            settled: Settled::Whole,
+        }
+    }
 
-/// Polls a run. Its result is left in `ended`: a response is some hundred bytes, and each function
-/// that returned it would copy them.
-fn poll_settled<F, R, E>(run: Pin<&mut F>, cx: &mut Context<'_>, ended: &mut Option<Ended<E>>)
-where
-    F: Future<Output = Result<R, E>>,
-    R: IntoResponse,
-{
-    let Poll::Ready(output) = run.poll(cx) else {
-        return;
-    };
-    *ended = Some(output.map(|output| {
-        let mut response = output.into_response();
-        let settled = Settled::of(&mut response, cx);
-        (response, settled)
-    }));
+    fn poll<F, R>(&mut self, run: Pin<&mut F>, cx: &mut Context<'_>)
+    where
+        F: Future<Output = Result<R, E>>,
+        R: IntoResponse,
+    {
+        let Poll::Ready(output) = run.poll(cx) else {
+            return;
+        };
+        self.result = Some(output.map(IntoResponse::into_response));
+        if let Some(Ok(response)) = &mut self.result {
+            self.settled = Settled::of(response, cx);
+        }
+    }
 }
 
 /// Runs a closure of this route on the loop, watched. Returns the poll time of the route, without
@@ -196,8 +211,8 @@ where
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.as_mut().project();
         let (run, route, stage) = (this.run, this.origin.route(), this.origin.stage());
-        let mut ended = None;
-        let poll = || poll_settled(run, cx, &mut ended);
+        let mut ended = Ended::default();
+        let poll = || ended.poll(run, cx);
         let poll = || match this.timed {
             Some(timed) => timed.polled(stage, poll),
             None => poll(),
@@ -206,7 +221,7 @@ where
         let ((), shares) = outer::within(route, poll);
         let poll_time = stopwatch.poll_time().saturating_sub(shares.inner);
         *this.poll_time += parts::counted(shares.body_bytes, poll_time, this.origin.short_run());
-        self.pass_on(ended)
+        self.pass_on(&mut ended)
     }
 }
 

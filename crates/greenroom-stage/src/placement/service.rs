@@ -95,21 +95,31 @@ impl<S> PlacedService<S> {
             self.inner = self.inner.clone();
             return PlacedFuture::ready(loop_shedding::rejection());
         }
-        match &settings.stage {
-            Some(stage) if !route.is_inline() => {
-                self.call_staged(&stage.clone(), rank, at, request)
-            }
-            _ => self.call_inline(rank, at, request),
+        if let Some(stage) = &settings.stage
+            && !route.is_inline()
+        {
+            return self.call_staged(&stage.clone(), rank, at, request);
         }
+        let client = Client::current();
+        if client.is_known() && settings.client_key.is_none() {
+            // The server has told it.
+            return self.call_inline((rank, at, client), request);
+        }
+        let (client, request) = self.client_of(request);
+        self.call_inline((rank, at, client), request)
     }
 
     /// Calls the service here. A future with a request in it is some hundred bytes: each branch
     /// makes it in the place of the result, as no value that is moved there.
-    fn call_inline<B>(&mut self, rank: Rank, at: RouteAt, request: Request<B>) -> PlacedFuture<S, B>
+    #[inline]
+    fn call_inline<B>(
+        &mut self,
+        (rank, at, client): (Rank, RouteAt, Client),
+        request: Request<B>,
+    ) -> PlacedFuture<S, B>
     where
         S: Service<Request<B>> + 'static,
     {
-        let (client, request) = self.client_inline(request);
         let origin = self.origin(at, rank, client, true);
         if is_lazy::<S>() {
             return PlacedFuture {
@@ -169,15 +179,6 @@ impl<S> PlacedService<S> {
             client,
             is_inline,
         }
-    }
-
-    /// Finds the client of a request that runs here, where the server has told it most often.
-    fn client_inline<B>(&self, request: Request<B>) -> (Client, Request<B>) {
-        let current = Client::current();
-        if current.is_known() && self.placement.settings.client_key.is_none() {
-            return (current, request);
-        }
-        self.client_of(request)
     }
 
     /// Finds the client of the request: by the application's key, or else the address that is

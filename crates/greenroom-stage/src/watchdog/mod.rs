@@ -78,6 +78,7 @@ pub(crate) fn watch<R>(route: &Route, poll: impl FnOnce() -> R) -> Watched<R> {
     })
 }
 
+#[inline]
 fn poll_time(
     own: Option<&Own>,
     clocks: Option<&OwnClocks>,

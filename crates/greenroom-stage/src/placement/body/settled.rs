@@ -59,7 +59,7 @@ impl Settled {
     /// Places the body, unless it is whole. `true` if it was placed: then the body records the
     /// handler's poll time with its own.
     pub(in crate::placement) fn place(
-        self,
+        &mut self,
         response: &mut Response,
         origin: &Origin,
         poll_time: Duration,
@@ -67,6 +67,7 @@ impl Settled {
         let Self::Streamed(first) = self else {
             return false;
         };
+        let first = first.take();
         let body = mem::take(response.body_mut());
         let account = Account::new(origin.of_body(), poll_time, first.is_some());
         *response.body_mut() = Body::new(PlacedBody::new(body, first, account));
