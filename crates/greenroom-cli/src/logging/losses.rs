@@ -160,7 +160,7 @@ pub(super) struct Watched<P> {
     losses: Arc<Losses>,
     /// `true` if the last line was lost.
     has_failed: bool,
-    /// What the metric shows.
+    /// The count that the metric shows.
     metered: Lost,
     telling: Telling,
 }
@@ -238,7 +238,7 @@ impl<P: Place> Write for Watched<P> {
     }
 }
 
-/// What was told of a log, and when.
+/// The last news of a log, and its time.
 #[derive(Debug, Default)]
 struct Telling {
     lost: Lost,

@@ -302,10 +302,10 @@ fn an_access_log_that_cannot_be_written_says_so_and_once_it_can_what_was_lost() 
     await_metric(&admin, metric, 2);
     fs::remove_file(&file).unwrap();
     server.signal(Signal::USR1);
-    let mut requests = 3;
+    let mut sent = 3;
     // The signal may come after a request that was sent after it.
     let is_reopened = || {
-        requests += 1;
+        sent += 1;
         server.get("/hello");
         file.exists()
     };
@@ -315,12 +315,12 @@ fn an_access_log_that_cannot_be_written_says_so_and_once_it_can_what_was_lost() 
     assert!(lost >= 2 && line.contains("log=\"access\""), "{line}");
     server.signal(Signal::TERM);
     assert_eq!(server.wait().code(), Some(0));
-    let lines = fs::read_to_string(&file).unwrap();
-    assert_eq!(lines.lines().count() + lost, requests, "{lines}");
+    let written = fs::read_to_string(&file).unwrap();
+    assert_eq!(written.lines().count() + lost, sent, "{written}");
     let rest = server.rest_of_log();
-    let last = rest.last().expect("it has lines");
-    assert!(last.contains("log lines were lost"), "{rest:#?}");
-    assert_eq!(unwritten(last), lost, "{rest:#?}");
+    let told = rest.last().expect("it has lines");
+    assert!(told.contains("log lines were lost"), "{rest:#?}");
+    assert_eq!(unwritten(told), lost, "{rest:#?}");
 }
 
 #[test]

@@ -154,9 +154,9 @@ impl Tables {
         Ok(on(all(self.likes.find(filter)).await?))
     }
 
-    /// Returns the pictures that the user likes, those behind `after`. Scans all chains of the user:
-    /// chains of likes that have ended are there too, so a page of toggles could hold none that is
-    /// on.
+    /// Returns the pictures that the user likes, those behind `after`. Scans all chains of the
+    /// user: chains of likes that have ended are there too, so a page of toggles could hold none
+    /// that is on.
     pub(super) async fn likes_by(
         &self,
         user: Id,
