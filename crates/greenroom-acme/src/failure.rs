@@ -31,6 +31,8 @@ enum Cause {
     Connection,
     /// The authority said no to a request.
     Refused,
+    /// The authority's directory has no such resource.
+    Unsupported,
     /// Something here, or a response that makes no sense.
     Other,
 }
@@ -91,10 +93,17 @@ impl Failure {
         self.problem.as_deref() == Some("accountDoesNotExist")
     }
 
-    /// True if an order may be refused for what it says it replaces (RFC 9773, 5).
+    /// True if the authority's directory does not have what was to be asked for.
+    pub(crate) fn is_unsupported(&self) -> bool {
+        self.cause == Cause::Unsupported
+    }
+
+    /// True if an order may have failed for what it says it replaces (RFC 9773, 5). A rejection is
+    /// not all: the protocol's library fails too where the authority accepts the order but does
+    /// not repeat what it replaces, and where the directory knows nothing of renewals any more.
     pub(crate) fn may_be_for_replacing(&self) -> bool {
         let is_limit = self.problem.as_deref() == Some("rateLimited");
-        self.cause == Cause::Refused && !is_limit && !self.is_account_unknown()
+        self.cause != Cause::Connection && !is_limit && !self.is_account_unknown()
     }
 
     /// Returns what an operator can do, if it is known.
@@ -155,6 +164,7 @@ impl From<Error> for Failure {
                 let text = "the authority did not complete the order in time".to_owned();
                 Self::new(Cause::Connection, text)
             }
+            Error::Unsupported(_) => Self::new(Cause::Unsupported, error.to_string()),
             Error::Other(other) => match other.downcast::<CaError>() {
                 Ok(error) => (*error).into(),
                 Err(other) => Self::other(other.to_string()),
@@ -250,6 +260,12 @@ mod tests {
     #[test]
     fn an_order_is_tried_without_what_it_replaces_where_that_may_help() {
         assert!(refused("alreadyReplaced", "", None).may_be_for_replacing());
+        let mismatch = Error::Other("replaces field mismatch".into());
+        assert!(Failure::from(mismatch).may_be_for_replacing());
+        let unsupported = Failure::from(Error::Unsupported("renewal information"));
+        assert!(unsupported.may_be_for_replacing() && unsupported.is_unsupported());
+        let timeout = Error::from(CaError::Timeout(Duration::from_secs(30)));
+        assert!(!Failure::from(timeout).may_be_for_replacing());
         assert!(!refused("accountDoesNotExist", "", None).may_be_for_replacing());
         assert!(refused("accountDoesNotExist", "", None).is_account_unknown());
     }

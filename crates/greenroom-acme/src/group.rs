@@ -15,12 +15,13 @@ use crate::account::{Accounts, in_background};
 use crate::certificate::Certificate;
 use crate::certificates::Certificates;
 use crate::challenges::ChallengeKind;
-use crate::clock::Clock;
+use crate::clock::{Clock, Deadline};
 use crate::failure::Failure;
 use crate::limits::Limits;
 use crate::order::{Obtained, Orders};
 use crate::schedule::{
-    ASK_AGAIN_AFTER_FAILURE, ASK_AGAIN_MAX, ASK_AGAIN_MIN, Window, earliest, latest, two_thirds,
+    ASK_AGAIN_AFTER_FAILURE, ASK_AGAIN_MAX, ASK_AGAIN_MIN, SAVE_AGAIN_MAX, Window, latest, pause,
+    two_thirds,
 };
 use crate::status::{CertificateStatus, State, Status};
 use crate::store::Store;
@@ -45,16 +46,14 @@ pub(crate) struct Group {
     /// In lower case; the first names the files. They name the group in the status.
     names: Vec<String>,
     certificate: Option<Certificate>,
+    /// The text of the certificate's file while it could not be written.
+    unsaved: Option<String>,
     /// The time of the next order at the soonest.
-    earliest: Option<SystemTime>,
+    earliest: Option<Deadline>,
     /// The authority's last suggestion.
     window: Option<Window>,
-}
-
-/// The time of a renewal, and the time to ask the authority again for it.
-struct Due {
-    renew_at: SystemTime,
-    ask_again_at: SystemTime,
+    /// The time to ask the authority again for its suggestion; at once if there is none.
+    ask_again: Option<Deadline>,
 }
 
 impl Group {
@@ -68,8 +67,10 @@ impl Group {
             shared: Arc::clone(shared),
             names,
             certificate,
+            unsaved: None,
             earliest: None,
             window: None,
+            ask_again: None,
         }
     }
 
@@ -101,25 +102,47 @@ impl Group {
     }
 
     async fn until_due(&mut self) {
-        while let Some(due) = self.due().await {
-            self.report(State::Waiting {
-                renew_at: due.renew_at,
-            });
-            if due.renew_at <= self.shared.clock.now() {
+        while let Some(renew_at) = self.renew_at().await {
+            self.report(State::Waiting { renew_at });
+            let clock = &*self.shared.clock;
+            let wait = renew_at.duration_since(clock.now()).unwrap_or_default();
+            if wait.is_zero() {
                 return;
             }
-            let next = due.renew_at.min(due.ask_again_at);
-            self.shared.clock.sleep_until(next).await;
+            let others = [self.ask_again, self.earliest].into_iter().flatten();
+            let wait = others.fold(wait, |wait, other| wait.min(other.left(clock)));
+            let until = Deadline::after(wait, clock);
+            self.rest(until).await;
         }
     }
 
-    /// Returns `None` if an order is due at once.
-    async fn due(&mut self) -> Option<Due> {
+    /// Returns the time of the renewal, or `None` if an order is due at once.
+    async fn renew_at(&mut self) -> Option<SystemTime> {
         let certificate = self.certificate.as_ref()?;
         if !certificate.covers(&self.names) {
             return None;
         }
-        let suggestion = self.suggestion(certificate).await;
+        let clock = &*self.shared.clock;
+        let is_over = |deadline: &Deadline| deadline.is_over(clock);
+        self.earliest = self.earliest.filter(|earliest| !is_over(earliest));
+        if self.ask_again.as_ref().is_none_or(is_over) {
+            let suggestion = self.suggestion(certificate).await;
+            self.follow(suggestion);
+        }
+        let certificate = self.certificate.as_ref()?;
+        let suggested = self
+            .window
+            .map_or(two_thirds(certificate), |window| window.chosen);
+        let renew_at = suggested.min(latest(certificate));
+        Some(
+            self.earliest
+                .map_or(renew_at, |earliest| earliest.at().max(renew_at)),
+        )
+    }
+
+    /// Takes over the suggestion. If the authority fails, the one before stays; if it has given up
+    /// suggesting, there is none any more.
+    fn follow(&mut self, suggestion: Result<(Window, Duration), Failure>) {
         let ask_again_in = match suggestion {
             Ok((window, ask_again_in)) => {
                 self.window = Some(window);
@@ -127,19 +150,13 @@ impl Group {
             }
             Err(failure) => {
                 debug!(names = ?self.names, %failure, "the authority suggests no time of renewal");
+                if failure.is_unsupported() {
+                    self.window = None;
+                }
                 ASK_AGAIN_AFTER_FAILURE
             }
         };
-        let suggested = self
-            .window
-            .map_or(two_thirds(certificate), |window| window.chosen);
-        let renew_at = suggested.min(latest(certificate));
-        Some(Due {
-            renew_at: self
-                .earliest
-                .map_or(renew_at, |earliest| earliest.max(renew_at)),
-            ask_again_at: self.shared.clock.now() + ask_again_in,
-        })
+        self.ask_again = Some(Deadline::after(ask_again_in, &*self.shared.clock));
     }
 
     /// Asks the authority when to renew, and when to ask again (RFC 9773).
@@ -160,7 +177,7 @@ impl Group {
     }
 
     /// Tries until there is a certificate.
-    async fn obtain(&self) -> Obtained {
+    async fn obtain(&mut self) -> Obtained {
         let mut waits = waits(&self.shared.limits);
         let mut attempts = 0;
         loop {
@@ -172,7 +189,7 @@ impl Group {
                     self.shared.accounts.forget().await;
                     let wait = waits.next().unwrap_or(self.shared.limits.retry_max);
                     let next = self.failed(&failure, attempts, wait);
-                    self.shared.clock.sleep_until(next).await;
+                    self.rest(next).await;
                 }
             }
         }
@@ -233,17 +250,16 @@ impl Group {
     }
 
     /// Tells of a failed attempt. Returns the time of the next one.
-    fn failed(&self, failure: &Failure, attempts: u32, wait: Duration) -> SystemTime {
-        let now = self.shared.clock.now();
+    fn failed(&self, failure: &Failure, attempts: u32, wait: Duration) -> Deadline {
         let wait = wait.max(failure.retry_after.unwrap_or(Duration::ZERO));
-        let next = now + wait;
+        let next = Deadline::after(wait, &*self.shared.clock);
         let advice = failure.advice();
         self.log_failure(failure, wait);
         self.report(State::Failed {
             reason: failure.to_string(),
             advice: advice.map(str::to_owned),
             attempts,
-            next_attempt_at: next,
+            next_attempt_at: next.at(),
         });
         next
     }
@@ -270,19 +286,58 @@ impl Group {
     /// Saves and serves the certificate.
     async fn install(&mut self, obtained: Obtained) {
         let Obtained { certificate, text } = obtained;
-        let (store, name) = (Arc::clone(&self.shared.store), self.names[0].clone());
-        let saved = in_background(move || store.save_certificate(&name, text.as_bytes())).await;
-        if let Err(error) = &saved {
-            error!(names = ?self.names, %error, "a certificate is served, but could not be saved");
-        }
-        let interval = self.shared.limits.renewal_interval_min;
-        self.earliest = Some(earliest(self.shared.clock.now(), interval, &certificate));
+        let is_saved = self.save(text).await;
+        let pause = pause(self.shared.limits.renewal_interval_min, &certificate);
+        self.earliest = Some(Deadline::after(pause, &*self.shared.clock));
         let (serial, not_after) = (certificate.serial.clone(), certificate.not_after);
-        self.serve(certificate, saved.is_ok());
+        self.serve(certificate, is_saved);
         info!(
             names = ?self.names, serial, not_after = %format_rfc3339_seconds(not_after),
             "a certificate is obtained"
         );
+    }
+
+    /// Waits, and tries meanwhile to save what could not be saved, such as on a disk that was full.
+    async fn rest(&mut self, until: Deadline) {
+        loop {
+            let clock = &*self.shared.clock;
+            let left = until.left(clock);
+            if left.is_zero() {
+                return;
+            }
+            let next = Deadline::after(left.min(SAVE_AGAIN_MAX), clock);
+            next.wait(clock).await;
+            self.save_again().await;
+        }
+    }
+
+    async fn save_again(&mut self) {
+        let Some(text) = self.unsaved.take() else {
+            return;
+        };
+        if !self.save(text).await {
+            return;
+        }
+        info!(names = ?self.names, "a certificate that could not be saved is saved now");
+        self.shared.status.send_modify(|all| {
+            let group = all.group(&self.names);
+            if let Some(certificate) = group.and_then(|group| group.certificate.as_mut()) {
+                certificate.is_saved = true;
+            }
+        });
+    }
+
+    /// Writes the certificate's file, whose text is kept if that fails. Returns true if it is
+    /// written.
+    async fn save(&mut self, text: String) -> bool {
+        let (store, name) = (Arc::clone(&self.shared.store), self.names[0].clone());
+        let write = move || (store.save_certificate(&name, text.as_bytes()), text);
+        let (saved, text) = in_background(write).await;
+        if let Err(error) = &saved {
+            error!(names = ?self.names, %error, "a certificate is served, but could not be saved");
+        }
+        self.unsaved = saved.is_err().then_some(text);
+        self.unsaved.is_none()
     }
 
     fn serve(&mut self, certificate: Certificate, is_saved: bool) {
@@ -295,6 +350,7 @@ impl Group {
         });
         self.certificate = Some(certificate);
         self.window = None;
+        self.ask_again = None;
     }
 
     fn report(&self, state: State) {
@@ -317,3 +373,6 @@ fn waits(limits: &Limits) -> ExponentialBackoff {
         .with_jitter()
         .build()
 }
+
+#[cfg(test)]
+mod tests;

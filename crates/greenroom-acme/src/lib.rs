@@ -70,6 +70,6 @@ pub use handle::AcmeHandle;
 pub use http01::{Http01, Http01Body, Http01Future, Http01Service, PATH_PREFIX};
 pub use limits::Limits;
 pub use name::NameError;
-pub use schedule::{ASK_AGAIN_MAX, ASK_AGAIN_MIN};
+pub use schedule::{ASK_AGAIN_MAX, ASK_AGAIN_MIN, SAVE_AGAIN_MAX};
 pub use status::{CertificateStatus, GroupStatus, State, Status};
 pub use store::{FILE_BYTES_MAX, LOCK_LOOK, LOCK_WAIT_MAX, StoreError};

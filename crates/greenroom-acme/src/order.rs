@@ -236,3 +236,122 @@ fn problem(authorization: &AuthorizationHandle<'_>) -> Option<Problem> {
     let failed = challenges.find(|challenge| challenge.status == ChallengeStatus::Invalid)?;
     failed.error.clone()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base64::Engine;
+    use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+    use bytes::Bytes;
+    use http::{Request, Response};
+    use http_body_util::{BodyExt, Full};
+    use instant_acme::{AccountCredentials, BodyWrapper, BytesResponse, HttpClient};
+    use parking_lot::Mutex;
+    use serde_json::{Value, json};
+    use std::pin::Pin;
+
+    /// An authority that takes every order, and does not repeat what it replaces.
+    #[derive(Clone, Default)]
+    struct Authority {
+        suggests_renewals: bool,
+        /// The certificate that each order says it replaces.
+        replaced: Arc<Mutex<Vec<Option<String>>>>,
+    }
+
+    impl Authority {
+        fn directory(&self) -> Value {
+            let url = |path| format!("https://ca.example/{path}");
+            let renewal_info = self.suggests_renewals.then(|| url("renewal-info"));
+            json!({
+                "newNonce": url("nonce"),
+                "newAccount": url("account"),
+                "newOrder": url("order"),
+                "renewalInfo": renewal_info,
+            })
+        }
+
+        fn order(&self, signed: &[u8]) -> Value {
+            let signed: Value = serde_json::from_slice(signed).expect("JSON");
+            let payload = signed["payload"].as_str().expect("text");
+            let payload = BASE64_URL_SAFE_NO_PAD.decode(payload).expect("base64url");
+            let order: Value = serde_json::from_slice(&payload).expect("JSON");
+            let replaced = order["replaces"].as_str().map(str::to_owned);
+            self.replaced.lock().push(replaced);
+            json!({
+                "status": "pending",
+                "authorizations": [],
+                "finalize": "https://ca.example/finalize",
+            })
+        }
+    }
+
+    impl HttpClient for Authority {
+        fn request(
+            &self,
+            request: Request<BodyWrapper<Bytes>>,
+        ) -> Pin<Box<dyn Future<Output = Result<BytesResponse, Error>> + Send>> {
+            let authority = self.clone();
+            Box::pin(async move {
+                let (parts, body) = request.into_parts();
+                let body = body.collect().await.expect("it is there").to_bytes();
+                let body = match parts.uri.path() {
+                    "/directory" => authority.directory(),
+                    "/order" => authority.order(&body),
+                    _ => Value::Null,
+                };
+                let response = Response::builder()
+                    .header("replay-nonce", "bm9uY2U")
+                    .header("location", "https://ca.example/order/1")
+                    .body(Full::new(Bytes::from(body.to_string())));
+                Ok(response.expect("a response").into())
+            })
+        }
+    }
+
+    async fn account(authority: &Authority) -> Account {
+        let key = KeyPair::generate().expect("a key").serialize_der();
+        let credentials = json!({
+            "id": "https://ca.example/account/1",
+            "key_pkcs8": BASE64_URL_SAFE_NO_PAD.encode(key),
+            "directory": "https://ca.example/directory",
+        });
+        let credentials: AccountCredentials =
+            serde_json::from_value(credentials).expect("credentials");
+        Account::builder_with_http(Box::new(authority.clone()))
+            .from_credentials(credentials)
+            .await
+            .expect("an account")
+    }
+
+    /// Places an order that replaces a certificate. Returns the certificate that each order has
+    /// named that the authority got.
+    async fn placed(suggests_renewals: bool) -> Vec<Option<String>> {
+        let authority = Authority {
+            suggests_renewals,
+            ..Authority::default()
+        };
+        let orders = Orders {
+            challenges: Arc::default(),
+            kinds: vec![ChallengeKind::Http01],
+            profile: None,
+            provider: Arc::new(rustls::crypto::ring::default_provider()),
+            timeout: Duration::from_secs(30),
+        };
+        let replaced = serde_json::from_str(r#""AQ.Ag""#).expect("a certificate's name");
+        let names = ["example.org".to_owned()];
+        let account = account(&authority).await;
+        let order = orders.place(&account, &names, Some(&replaced)).await;
+        let _order = order.expect("it is placed");
+        authority.replaced.lock().clone()
+    }
+
+    #[tokio::test]
+    async fn rfc9773_5_an_authority_that_does_not_repeat_what_is_replaced_gets_a_plain_order() {
+        assert_eq!(placed(true).await, [Some("AQ.Ag".to_owned()), None]);
+    }
+
+    #[tokio::test]
+    async fn rfc9773_5_an_authority_that_suggests_no_renewals_any_more_gets_a_plain_order() {
+        assert_eq!(placed(false).await, [None]);
+    }
+}

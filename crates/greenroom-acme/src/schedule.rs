@@ -13,6 +13,9 @@ pub const ASK_AGAIN_MIN: Duration = Duration::from_mins(1);
 /// The longest time between two questions for the time of a renewal.
 pub const ASK_AGAIN_MAX: Duration = Duration::from_hours(24);
 
+/// The longest time between two attempts to save a certificate, such as on a full disk: 1 h.
+pub const SAVE_AGAIN_MAX: Duration = Duration::from_hours(1);
+
 /// The time until the next question after one that failed (RFC 9773, 4.3.3).
 pub(crate) const ASK_AGAIN_AFTER_FAILURE: Duration = Duration::from_hours(6);
 
@@ -59,13 +62,9 @@ pub(crate) fn latest(certificate: &Certificate) -> SystemTime {
     certificate.not_before + life(certificate) * 9 / 10
 }
 
-/// Returns the time of the next order at the soonest, after a certificate was obtained.
-pub(crate) fn earliest(
-    now: SystemTime,
-    interval: Duration,
-    certificate: &Certificate,
-) -> SystemTime {
-    now + interval.min(life(certificate) / 2)
+/// Returns the time for which no order follows, after a certificate was obtained.
+pub(crate) fn pause(interval: Duration, certificate: &Certificate) -> Duration {
+    interval.min(life(certificate) / 2)
 }
 
 fn life(certificate: &Certificate) -> Duration {

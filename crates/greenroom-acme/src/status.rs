@@ -40,7 +40,8 @@ pub struct CertificateStatus {
     /// Its last moment.
     #[serde(with = "humantime_serde")]
     pub not_after: SystemTime,
-    /// False if it could not be written to disk, and would be ordered anew after a restart.
+    /// False if it could not be written to disk, and would be ordered anew after a restart. It is
+    /// tried again at least every [`SAVE_AGAIN_MAX`](crate::SAVE_AGAIN_MAX).
     pub is_saved: bool,
 }
 

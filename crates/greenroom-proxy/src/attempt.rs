@@ -2,15 +2,13 @@
 
 use greenroom_timing::{OpenSpan, Span, SpanKind, Timing, known_method};
 use http::header::HeaderName;
+use http::uri::{Authority, Scheme};
 use http::{Extensions, HeaderMap, HeaderValue, StatusCode};
 
 use crate::exchange::Outgoing;
 use crate::upstream::Permit;
 
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
-
-/// The port of `http://host`, without one.
-const PORT_DEFAULT: u16 = 80;
 
 /// A request to one upstream, from the choice of it to the end of the response's body; its span, if
 /// the request's trace is sampled.
@@ -45,8 +43,9 @@ impl Attempt {
         }
         tell_address(&mut span, permit);
         // Without the query, which may hold secrets.
-        let (authority, path) = (permit.authority(), outgoing.path.path());
-        span.attribute("url.full", format!("http://{authority}{path}"));
+        let (scheme, authority) = (permit.scheme(), permit.authority());
+        let path = outgoing.path.path();
+        span.attribute("url.full", format!("{scheme}://{authority}{path}"));
         if number > 0 {
             span.attribute("http.request.resend_count", i64::from(number));
         }
@@ -97,6 +96,31 @@ fn tell_address(span: &mut OpenSpan, permit: &Permit) {
         .strip_prefix('[')
         .and_then(|host| host.strip_suffix(']'));
     span.attribute("server.address", bare.unwrap_or(host).to_owned());
-    let port = authority.port_u16().unwrap_or(PORT_DEFAULT);
-    span.attribute("server.port", port);
+    span.attribute("server.port", port(permit.scheme(), authority));
+}
+
+/// Returns the port of an upstream, which is its scheme's unless it is named (RFC 9110, 4.2).
+fn port(scheme: &Scheme, authority: &Authority) -> u16 {
+    let of_scheme = if *scheme == Scheme::HTTPS { 443 } else { 80 };
+    authority.port_u16().unwrap_or(of_scheme)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::address::UpstreamAddress;
+
+    #[test]
+    fn rfc9110_4_2_the_port_is_that_of_the_scheme_unless_it_is_named() {
+        for (upstream, expected) in [
+            ("http://api.example", 80),
+            ("http://[::1]:9000", 9000),
+            ("https://api.example", 443),
+            ("https://10.0.0.5:8443", 8443),
+        ] {
+            let address: UpstreamAddress = upstream.parse().expect("an address");
+            let port = port(&address.scheme(), &address.authority());
+            assert_eq!(port, expected, "{upstream}");
+        }
+    }
 }

@@ -1,5 +1,6 @@
 //! One request and its response: an upstream is chosen, asked, and perhaps another one.
 
+use std::mem;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -104,7 +105,7 @@ impl Exchange {
         };
         let upload = Upload::receive(body, kept_max, &shared.budget).await;
         let upload = upload.map_err(rejection::not_received)?;
-        let headers = self.headers(parts.headers, host, wish.is_some(), &parts.method, &upload);
+        let headers = self.headers(&mut parts, host, wish.is_some(), &upload);
         let outgoing = Outgoing {
             method: parts.method,
             path,
@@ -116,15 +117,15 @@ impl Exchange {
         Ok(self.respond(responded, outgoing.upload, wish))
     }
 
-    /// Returns the header fields for an upstream.
+    /// Returns the header fields for an upstream, made of those of the request.
     fn headers(
         &self,
-        mut headers: HeaderMap,
+        parts: &mut Parts,
         host: Option<HeaderValue>,
         has_wish: bool,
-        method: &Method,
         upload: &Upload,
     ) -> HeaderMap {
+        let mut headers = mem::take(&mut parts.headers);
         let takes_trailers = headers::has_token(&headers, &TE, "trailers");
         let protocol = headers.get(UPGRADE).filter(|_| has_wish).cloned();
         headers::remove_hop_by_hop(&mut headers);
@@ -136,7 +137,7 @@ impl Exchange {
         if let Some(host) = host {
             headers.insert(HOST, host);
         }
-        headers.append(VIA, self.shared.via.clone());
+        headers.append(VIA, self.shared.via.of(parts.version).clone());
         if let Some(protocol) = protocol {
             headers.insert(UPGRADE, protocol);
             headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));
@@ -148,7 +149,7 @@ impl Exchange {
             headers.remove(EXPECT);
             headers.remove(TRAILER);
             // A method that expects content says that there is none (RFC 9110, 8.6).
-            if [Method::POST, Method::PUT, Method::PATCH].contains(method) {
+            if [Method::POST, Method::PUT, Method::PATCH].contains(&parts.method) {
                 headers.insert(CONTENT_LENGTH, HeaderValue::from(0));
             }
         } else if upload.length().is_none() || headers.contains_key(TRAILER) {
@@ -254,16 +255,18 @@ impl Exchange {
             }
         };
         upload.responded();
-        let response = response.map_err(|error| Failed::of(&error))?;
+        let response = response.map_err(|error| Failed::of(&error, authority))?;
         ConnectionUse::note(response.extensions());
         check(&response).map_err(|error| Failed::new(Failure::ResponseHead, error.to_owned()))?;
         Ok(response)
     }
 
-    /// Passes on informational responses, and what `100 (Continue)` means for the body.
+    /// Passes on informational responses, and what `100 (Continue)` means for the body. Each is
+    /// progress: the upstream works on the request.
     fn pass_informational<B>(&self, request: &mut Request<B>, upload: &Upload) {
         let (upload, handle) = (upload.clone(), self.handle.clone());
         hyper::ext::on_informational(request, move |response| {
+            upload.progressed();
             let status = response.status();
             if status == StatusCode::CONTINUE {
                 upload.open();
@@ -346,8 +349,8 @@ impl Failed {
         Self::new(Failure::Connect, error)
     }
 
-    fn of(error: &legacy::Error) -> Self {
-        let failure = Failure::of(error);
+    fn of(error: &legacy::Error, authority: &Authority) -> Self {
+        let failure = Failure::of(error, authority);
         let is_stale = failure == Failure::ResponseHead
             && ConnectionUse::has_served(error.connect_info())
             && !is_malformed(error);

@@ -12,7 +12,7 @@ use http::header::{
 };
 use http::request::Parts;
 use http::uri::Scheme;
-use http::{HeaderMap, HeaderValue};
+use http::{HeaderMap, HeaderValue, Version};
 
 use crate::settings::ForwardedFields;
 
@@ -60,6 +60,40 @@ pub(crate) fn join_cookies(headers: &mut HeaderMap) {
     // Of values, with a separator of plain characters: it is one.
     if let Ok(joined) = HeaderValue::from_bytes(&cookies.join(&b"; "[..])) {
         headers.insert(COOKIE, joined);
+    }
+}
+
+/// The values of a proxy's `Via`, which names the protocol that a request came by (RFC 9110,
+/// 7.6.3), not that of the upstream.
+pub(crate) struct Via {
+    http10: HeaderValue,
+    http11: HeaderValue,
+    http2: HeaderValue,
+    http3: HeaderValue,
+}
+
+impl Via {
+    pub(crate) fn new(pseudonym: &str) -> Self {
+        let value = |version: &str| {
+            let value = HeaderValue::try_from(format!("{version} {pseudonym}"));
+            value.unwrap_or(HeaderValue::from_static("1.1 greenroom"))
+        };
+        Self {
+            http10: value("1.0"),
+            http11: value("1.1"),
+            http2: value("2"),
+            http3: value("3"),
+        }
+    }
+
+    /// Returns the value for a request that came by this version.
+    pub(crate) fn of(&self, version: Version) -> &HeaderValue {
+        match version {
+            Version::HTTP_10 => &self.http10,
+            Version::HTTP_2 => &self.http2,
+            Version::HTTP_3 => &self.http3,
+            _ => &self.http11,
+        }
     }
 }
 
@@ -312,6 +346,22 @@ mod tests {
         let mut left: Vec<_> = headers.keys().map(HeaderName::as_str).collect();
         left.sort_unstable();
         assert_eq!(left, ["content-length", "host", "x_other"]);
+    }
+
+    #[test]
+    fn rfc9110_7_6_3_via_names_the_protocol_that_was_received() {
+        let via = Via::new("greenroom-1");
+        for (version, expected) in [
+            (Version::HTTP_10, "1.0 greenroom-1"),
+            (Version::HTTP_11, "1.1 greenroom-1"),
+            (Version::HTTP_2, "2 greenroom-1"),
+            (Version::HTTP_3, "3 greenroom-1"),
+        ] {
+            let value = via.of(version);
+            assert_eq!(value, expected);
+            let headers = HeaderMap::from_iter([(VIA, value.clone())]);
+            assert!(goes_round(&headers, "greenroom-1"), "{expected}");
+        }
     }
 
     #[test]

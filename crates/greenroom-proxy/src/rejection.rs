@@ -9,8 +9,7 @@ use http::{HeaderValue, Response, StatusCode};
 use crate::response_body::ResponseBody;
 use crate::upstream::Failure;
 
-/// The seconds after which a client may try again if all upstreams have as many requests as they
-/// may.
+/// The seconds after which a client may try again if there is no room for its request.
 const RETRY_AFTER_SECONDS: u64 = 1;
 
 /// Returns a response of one line, which the server's own rejections may replace.
@@ -25,6 +24,7 @@ pub(crate) fn failed(failure: Failure) -> Response<ResponseBody> {
         Failure::ConnectTimeout | Failure::ResponseHeadTimeout => {
             plain(StatusCode::GATEWAY_TIMEOUT, "the upstream took too long")
         }
+        Failure::Local => busy(),
         Failure::Connect => plain(StatusCode::BAD_GATEWAY, "the upstream could not be reached"),
         Failure::ResponseHead | Failure::ResponseBody | Failure::Status => plain(
             StatusCode::BAD_GATEWAY,
@@ -33,7 +33,8 @@ pub(crate) fn failed(failure: Failure) -> Response<ResponseBody> {
     }
 }
 
-/// Returns the response if all upstreams have as many requests as they may.
+/// Returns the response if there is no room: all upstreams have as many requests as they may, or
+/// this machine cannot make another connection.
 pub(crate) fn busy() -> Response<ResponseBody> {
     let mut response = plain(StatusCode::SERVICE_UNAVAILABLE, "overloaded");
     let seconds = HeaderValue::from(RETRY_AFTER_SECONDS);

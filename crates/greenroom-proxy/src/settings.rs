@@ -78,8 +78,9 @@ pub struct Settings {
     #[serde(with = "humantime_serde")]
     pub connect_timeout: Duration,
     /// The time without progress until the head of the response: an upstream neither takes a part
-    /// of the request nor responds. Waiting for the client's body does not count. Default: 1 min.
-    /// Beyond it: 504, or another upstream.
+    /// of the request nor responds, be it by an informational response such as `102 (Processing)`.
+    /// Waiting for the client's body does not count. Default: 1 min. Beyond it: 504, or another
+    /// upstream.
     #[serde(with = "humantime_serde")]
     pub response_head_timeout: Duration,
     /// The time between two parts of a response's body, which includes two events of an event

@@ -2,8 +2,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use greenroom_server::rustls::ClientConfig;
-use http::{HeaderValue, Response, StatusCode};
+use http::{Response, StatusCode};
 
+use crate::headers::Via;
 use crate::rejection;
 use crate::response_body::ResponseBody;
 use crate::settings::Settings;
@@ -19,7 +20,7 @@ pub(crate) struct Shared {
     pub(crate) budget: Budget,
     /// This proxy's name in `Via`, which no other has.
     pub(crate) pseudonym: String,
-    pub(crate) via: HeaderValue,
+    pub(crate) via: Via,
     refused: AtomicU64,
     loops: AtomicU64,
     warnings: Throttle,
@@ -30,12 +31,12 @@ pub(crate) struct Shared {
 impl Shared {
     /// Creates that of a proxy with these settings, which are checked; `tls` is that of upstreams.
     pub(crate) fn new(settings: Settings, tls: Option<&Arc<ClientConfig>>) -> Self {
-        let number = fastrand::u64(..);
+        let pseudonym = format!("greenroom-{:016x}", fastrand::u64(..));
         Self {
             upstreams: Arc::new(Upstreams::new(&settings, tls)),
             budget: Budget::default(),
-            pseudonym: format!("greenroom-{number:016x}"),
-            via: via(number),
+            via: Via::new(&pseudonym),
+            pseudonym,
             settings,
             refused: AtomicU64::new(0),
             loops: AtomicU64::new(0),
@@ -82,10 +83,4 @@ impl Shared {
         }
         rejection::plain(StatusCode::LOOP_DETECTED, "the request goes round")
     }
-}
-
-/// Returns the value of `Via` for upstreams, which get all requests by HTTP/1.1.
-fn via(number: u64) -> HeaderValue {
-    let value = format!("1.1 greenroom-{number:016x}");
-    HeaderValue::try_from(value).unwrap_or(HeaderValue::from_static("1.1 greenroom"))
 }

@@ -42,6 +42,9 @@ pub struct UpstreamFailures {
     pub connect: u64,
     /// It could not be connected to in time.
     pub connect_timeout: u64,
+    /// This machine had no file, memory or port left for a connection to it: 503. They make no
+    /// upstream rest.
+    pub local: u64,
     /// It did not respond in time.
     pub response_head_timeout: u64,
     /// It closed the connection before the response's head, or sent none that HTTP allows.
@@ -58,6 +61,7 @@ impl UpstreamFailures {
     pub fn total(&self) -> u64 {
         self.connect
             + self.connect_timeout
+            + self.local
             + self.response_head_timeout
             + self.response_head
             + self.response_body

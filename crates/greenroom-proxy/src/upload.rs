@@ -201,13 +201,17 @@ impl Upload {
         self.0.lock().fault
     }
 
+    /// Notes that the upstream works on the request.
+    pub(crate) fn progressed(&self) {
+        self.0.lock().progress = Instant::now();
+    }
+
     /// Lets the body through: the upstream wants it.
     pub(crate) fn open(&self) {
         let mut state = self.0.lock();
         if let Gate::Closed { reader, .. } = &mut state.gate {
             let reader = reader.take();
             state.gate = Gate::Open;
-            state.progress = Instant::now();
             wake(reader);
         }
     }

@@ -164,13 +164,16 @@ impl Settings {
         self.base_url().scheme() == "https"
     }
 
-    /// Returns `true` if an empty storage is filled with a sample.
+    /// Returns `true` if an empty storage is filled with a sample: by default, if nothing says that
+    /// others than this machine can reach it, by themselves or through a proxy.
     #[must_use]
     pub fn wants_sample(&self) -> bool {
         self.sample.unwrap_or_else(|| {
             let is_embedded = matches!(self.store, StoreSettings::Sqlite(_));
             let is_here = self.listen.iter().all(|address| address.ip().is_loopback());
-            is_embedded && is_here && self.base_url.is_none()
+            let is_public =
+                self.base_url.is_some() || !self.trusted_proxies.is_empty() || self.smtp.is_some();
+            is_embedded && is_here && !is_public
         })
     }
 }
@@ -558,6 +561,11 @@ mod tests {
             ..Settings::default()
         };
         assert!(!published.wants_sample());
+        let proxied = Settings {
+            trusted_proxies: vec!["127.0.0.0/8".parse().expect("a network")],
+            ..Settings::default()
+        };
+        assert!(!proxied.wants_sample());
     }
 
     #[test]

@@ -156,30 +156,30 @@ impl Janitor {
     }
 
     async fn remove_likes(&self, user: Id, began: Instant) -> Result<(), Setback> {
+        // Likes of pictures that are gone stay until those are purged, and are passed over.
+        let mut after = None;
         loop {
-            let pictures = self.store.likes_by(user, PAGE).await?;
-            let mut are_left = false;
-            for picture in &pictures {
-                check_time(began)?;
-                are_left |= self.remove_like(*picture, user).await?;
-            }
-            if !are_left {
+            let pictures = self.store.likes_by(user, after, PAGE).await?;
+            let Some(last) = pictures.last() else {
                 return Ok(());
+            };
+            after = Some(*last);
+            for picture in pictures {
+                check_time(began)?;
+                self.remove_like(picture, user).await?;
             }
         }
     }
 
-    /// Removes a like; `false` if the picture is gone: then its likes go with it.
-    async fn remove_like(&self, picture: Id, user: Id) -> Result<bool, Setback> {
+    /// Removes a like, unless the picture is gone: then its likes go with it.
+    async fn remove_like(&self, picture: Id, user: Id) -> Result<(), Setback> {
         let effects = event_only(NewEvent::like(picture, user, false));
         match self.store.set_like(picture, user, false, effects).await {
-            Ok(change) => {
-                self.feed.publish(&change.events).await;
-                Ok(true)
-            }
-            Err(StoreError::Conflict(_)) => Ok(false),
-            Err(error) => Err(error.into()),
+            Ok(change) => self.feed.publish(&change.events).await,
+            Err(StoreError::Conflict(_)) => {}
+            Err(error) => return Err(error.into()),
         }
+        Ok(())
     }
 
     /// Blanks the user's events in all bells, also those of likes that were undone since.

@@ -219,8 +219,9 @@ pub trait Store: Debug + Send + Sync {
     ) -> Result<LikeChange>;
     /// Returns those of `pictures` that the user likes.
     async fn liked(&self, user: Id, pictures: &[Id]) -> Result<Vec<Id>>;
-    /// Returns pictures that the user likes, in no particular order.
-    async fn likes_by(&self, user: Id, limit: u32) -> Result<Vec<Id>>;
+    /// Returns the pictures that the user likes, those that are deleted and not yet purged as well,
+    /// in the order of their identifiers, those behind `after`.
+    async fn likes_by(&self, user: Id, after: Option<Id>, limit: u32) -> Result<Vec<Id>>;
 
     /// Adds a comment. [`Conflict`](StoreError::Conflict) if the picture is gone.
     async fn insert_comment(&self, comment: &Comment, effects: Effects) -> Result<Vec<Event>>;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use axum::http::StatusCode;
 use jiff::SignedDuration;
-use social::model::{Picture, TaskKind, User, UserChange};
+use social::model::{Picture, PushSubscription, Session, TaskKind, User, UserChange};
 use url::Url;
 
 use crate::fakes::Behaviour;
@@ -117,6 +117,40 @@ async fn a_browser_that_is_gone_is_forgotten() {
         .expect("the storage is there");
     let left: Vec<_> = left.into_iter().map(|browser| browser.endpoint).collect();
     assert_eq!(left, [service.endpoint("laptop")]);
+}
+
+/// It may be a browser that somebody else uses now.
+#[tokio::test]
+async fn a_browser_whose_session_has_ended_by_itself_is_forgotten() {
+    let (fixture, service) = (Fixture::open().await, PushService::start());
+    let replica = fixture.replica();
+    let (ada, picture) = picture(&fixture).await;
+    for (name, seconds) in [("library", 60), ("laptop", 3_600)] {
+        let session = Session {
+            token_hash: format!("of the {name}"),
+            user: ada.id,
+            csrf: String::new(),
+            expires_at: fixture.now() + SignedDuration::from_secs(seconds),
+            generation: ada.generation,
+        };
+        let browser = PushSubscription {
+            session: Some(session.token_hash.clone()),
+            ..service.subscribe(name, ada.id)
+        };
+        let store = &fixture.store;
+        store.insert_session(&session).await.expect("it is there");
+        store.insert_push(&browser).await.expect("it is there");
+    }
+    fixture.advance(Duration::from_mins(2));
+    fixture
+        .ring(&picture, "like", "bob", &[TaskKind::Push])
+        .await;
+    fixture.done(&replica, TaskKind::Push).await;
+    let told = service.messages.all();
+    let to: Vec<_> = told.iter().map(|message| message.to.as_str()).collect();
+    assert_eq!(to, ["laptop"]);
+    let left = fixture.store.pushes(ada.id).await.expect("it is there");
+    assert_eq!(left.len(), 1);
 }
 
 #[tokio::test]

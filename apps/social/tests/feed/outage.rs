@@ -92,7 +92,7 @@ switched! {
     purge_picture(id: Id) -> ();
     set_like(picture: Id, user: Id, liked: bool, effects: Effects) -> LikeChange;
     liked(user: Id, pictures: &[Id]) -> Vec<Id>;
-    likes_by(user: Id, limit: u32) -> Vec<Id>;
+    likes_by(user: Id, after: Option<Id>, limit: u32) -> Vec<Id>;
     insert_comment(comment: &Comment, effects: Effects) -> Vec<Event>;
     comment(id: Id) -> Option<Comment>;
     comments(picture: Id, after: Option<Id>, limit: u32) -> Vec<Comment>;

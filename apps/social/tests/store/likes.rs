@@ -166,9 +166,15 @@ pub(crate) async fn likes_are_found_by_user(store: Arc<dyn Store>) {
         let change = store.set_like(picture.id, user, liked, Effects::default());
         change.await.expect("set");
     }
-    let mut liked = store.likes_by(fan, 10).await.expect("likes");
-    liked.sort();
-    assert_eq!(liked, [first.id, second.id]);
-    assert_eq!(store.likes_by(fan, 1).await.expect("likes").len(), 1);
-    assert_eq!(store.likes_by(Id::new(), 10).await.expect("likes"), []);
+    let likes = async |user, after, limit| {
+        let likes = store.likes_by(user, after, limit).await;
+        likes.expect("likes")
+    };
+    let mut both = [first.id, second.id];
+    both.sort();
+    assert_eq!(likes(fan, None, 10).await, both);
+    assert_eq!(likes(fan, None, 1).await, both[..1]);
+    assert_eq!(likes(fan, Some(both[0]), 10).await, both[1..]);
+    assert_eq!(likes(fan, Some(both[1]), 10).await, []);
+    assert_eq!(likes(Id::new(), None, 10).await, []);
 }

@@ -15,6 +15,8 @@ use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
 use tracing_subscriber::registry::LookupSpan;
 
+use super::losses::Place;
+
 const SOCKET: &str = "/run/systemd/journal/socket";
 /// Longer values are cut: a line is one datagram, for which the system has some 200 KiB.
 const VALUE_BYTES_MAX: usize = 8_192;
@@ -50,6 +52,8 @@ impl Write for Journal {
         Ok(())
     }
 }
+
+impl Place for Journal {}
 
 /// The format of the lines: `MESSAGE` for people, and each field as `GREENROOM_…` for searches.
 #[derive(Clone, Copy, Debug)]

@@ -5,14 +5,16 @@ mod file;
 mod gathering;
 mod journal;
 mod levels;
+mod losses;
 mod plain;
 mod second;
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
+use std::sync::Arc;
 
 use tracing::Subscriber;
 use tracing::subscriber::with_default;
-use tracing_appender::non_blocking::{ErrorCounter, NonBlocking, NonBlockingBuilder, WorkerGuard};
+use tracing_appender::non_blocking::{NonBlocking, NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::filter::{FilterExt, filter_fn};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::registry::LookupSpan;
@@ -25,6 +27,7 @@ pub(crate) use file::LogFiles;
 use gathering::Gathering;
 use journal::JournalFormat;
 pub(crate) use levels::Levels;
+use losses::{Log, Losses, Place, Watched};
 
 /// Lines that wait to be written. Beyond it lines are dropped: a slow reader of the log must not
 /// slow the loops.
@@ -43,6 +46,7 @@ pub(crate) fn before_threads<T>(args: &LogArgs, work: impl FnOnce() -> T) -> T {
 
 /// The log's writers. The waiting lines are written when it is dropped.
 pub(crate) struct Logging {
+    /// The error log's is the last.
     sinks: Vec<Sink>,
     pub(crate) levels: Levels,
 }
@@ -54,10 +58,10 @@ impl Logging {
         let (lines, rest) = match (files.error, files.journal) {
             (Some(file), _) => {
                 format = format.of_file();
-                Sink::start(Gathering::new(file))
+                Sink::start(Log::Error, Gathering::new(file))
             }
-            (None, Some(journal)) => Sink::start(journal),
-            (None, None) => Sink::start(Gathering::new(io::stderr())),
+            (None, Some(journal)) => Sink::start(Log::Error, journal),
+            (None, None) => Sink::start(Log::StandardError, Gathering::new(io::stderr())),
         };
         let rest_lines = lines.clone();
         let levels = Levels::default();
@@ -66,7 +70,7 @@ impl Logging {
         let others = filter_fn(|line| line.target() != ACCESS).and(level());
         let (lines, sinks) = match (files.access, args.access_log_format) {
             (Some(file), _) => {
-                let (lines, access) = Sink::start(Gathering::new(file));
+                let (lines, access) = Sink::start(Log::Access, Gathering::new(file));
                 let lines = access_layer(args, lines, false);
                 (lines.with_filter(of_requests).boxed(), vec![access, rest])
             }
@@ -91,34 +95,32 @@ impl Logging {
 
 impl Drop for Logging {
     fn drop(&mut self) {
-        let lines: usize = self
-            .sinks
-            .iter()
-            .map(|sink| sink.lost.dropped_lines())
-            .sum();
-        if lines > 0 {
-            tracing::warn!(lines, "log lines were lost: they were taken too slowly");
-        }
+        // In this order, as the error log says what the access log has lost.
+        self.sinks.drain(..).for_each(Sink::end);
     }
 }
 
 /// A thread that writes lines to one place.
 struct Sink {
-    lost: ErrorCounter,
-    _writer: WorkerGuard,
+    losses: Arc<Losses>,
+    writer: WorkerGuard,
 }
 
 impl Sink {
-    fn start(place: impl Write + Send + 'static) -> (NonBlocking, Self) {
+    fn start(log: Log, place: impl Place + Send + 'static) -> (NonBlocking, Self) {
+        let losses = Arc::new(Losses::new(log));
         let (lines, writer) = NonBlockingBuilder::default()
             .buffered_lines_limit(LINES_WAITING_MAX)
-            .finish(place);
-        let lost = lines.error_counter();
-        let sink = Self {
-            lost,
-            _writer: writer,
-        };
-        (lines, sink)
+            .finish(Watched::new(place, Arc::clone(&losses)));
+        losses.include(lines.error_counter());
+        (lines, Self { losses, writer })
+    }
+
+    /// Writes the lines that wait, and says how many were lost.
+    fn end(self) {
+        let told = self.losses.tell_itself();
+        drop(self.writer);
+        self.losses.tell_at_end(told);
     }
 }
 

@@ -41,6 +41,7 @@ const ABSENT: &[&str] = &[
     "greenroom_cluster_entities",
     "greenroom_cluster_fenced_total",
     "greenroom_cluster_nodes",
+    "greenroom_log_lines_dropped_total",
     "greenroom_loop_pressure_changes_total",
     "greenroom_proxy_rejected_total",
     "greenroom_proxy_retries_total",

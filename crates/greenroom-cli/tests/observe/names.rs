@@ -48,7 +48,7 @@ fn in_code(directory: &Path, names: &mut BTreeSet<String>) {
                 let mut parts = word.split('_');
                 let areas = [
                     "loop", "route", "stage", "psgi", "proxy", "actor", "bus", "cluster", "trace",
-                    "tls", "upgrades", "quic",
+                    "tls", "upgrades", "quic", "log",
                 ];
                 parts.next() == Some("greenroom")
                     && parts.next().is_some_and(|area| areas.contains(&area))

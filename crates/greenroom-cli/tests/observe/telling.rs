@@ -1,13 +1,18 @@
 //! Tests of telling of requests: ids, the slow log, `Server-Timing`, a sample in the access
-//! log, and the journal.
+//! log, the journal, and logs that cannot be written.
 
 use std::collections::HashMap;
 use std::fs;
 use std::io::Write;
+use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 use std::time::Duration;
 
+use rustix::process::Signal;
+
+use crate::outside::wait::until;
+use crate::ports::free_port;
 use crate::program::{Running, read_to_end};
 use crate::site::{Directory, Response, Site, begin};
 
@@ -253,4 +258,84 @@ fn lines_go_to_the_journal() {
         .expect("it is a field")
         .clone_into(&mut server.address);
     assert!(server.get("/hello").ends_with("Hello, world!\n"));
+}
+
+/// Waits until the metric has this value.
+#[track_caller]
+fn await_metric(admin: &str, name: &str, value: usize) {
+    let expected = format!("{name} {value}");
+    let metrics = || {
+        read_to_end(begin(
+            admin,
+            "GET",
+            "/greenroom/metrics",
+            "Host: localhost\r\n",
+        ))
+    };
+    let is_there = |text: &String| text.lines().any(|line| line == expected);
+    until(&expected, PATIENCE, metrics, is_there);
+}
+
+/// Returns the number of lines in a line that tells of losses, of those that were not written.
+fn unwritten(line: &str) -> usize {
+    let (_, number) = line.split_once("unwritten=").expect(line);
+    let (number, _) = number.split_once(' ').expect(line);
+    number.parse().expect(line)
+}
+
+#[test]
+fn an_access_log_that_cannot_be_written_says_so_and_once_it_can_what_was_lost() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("access.log");
+    symlink("/dev/full", &file).unwrap();
+    let admin = format!("127.0.0.1:{}", free_port());
+    let path = file.to_str().unwrap();
+    let mut server = Running::serve(&["--access-log", path, "--status-listen", &admin]);
+    // Of lines that are so long, one is kept.
+    let long = format!("/hello?{}", "a".repeat(3_000));
+    for _ in 0..3 {
+        assert!(server.get(&long).ends_with("Hello, world!\n"));
+    }
+    let line = server.wait_for_log("the access log cannot be written");
+    assert!(line.contains("No space left on device"), "{line}");
+    let metric = "greenroom_log_lines_dropped_total{log=\"access\",reason=\"unwritten\"}";
+    await_metric(&admin, metric, 2);
+    fs::remove_file(&file).unwrap();
+    server.signal(Signal::USR1);
+    let mut sent = 3;
+    // The signal may come after a request that was sent after it.
+    let is_reopened = || {
+        sent += 1;
+        server.get("/hello");
+        file.exists()
+    };
+    until("a new file", PATIENCE, is_reopened, |is_there| *is_there);
+    let line = server.wait_for_log("the log takes all lines again");
+    let lost = unwritten(&line);
+    assert!(lost >= 2 && line.contains("log=\"access\""), "{line}");
+    server.signal(Signal::TERM);
+    assert_eq!(server.wait().code(), Some(0));
+    let written = fs::read_to_string(&file).unwrap();
+    assert_eq!(written.lines().count() + lost, sent, "{written}");
+    let rest = server.rest_of_log();
+    let told = rest.last().expect("it has lines");
+    assert!(told.contains("log lines were lost"), "{rest:#?}");
+    assert_eq!(unwritten(told), lost, "{rest:#?}");
+}
+
+#[test]
+fn an_error_log_that_cannot_be_written_says_so_on_standard_error() {
+    let address = format!("127.0.0.1:{}", free_port());
+    let flags = ["serve", "-l", &address, "--error-log", "/dev/full"];
+    let mut server = Running::spawn(&mut crate::program::command(&flags));
+    let line = server.wait_for_log("the error log cannot be written");
+    assert!(line.contains("No space left on device"), "{line}");
+    server.address = address;
+    assert!(server.get("/hello").ends_with("Hello, world!\n"));
+    server.signal(Signal::TERM);
+    assert_eq!(server.wait().code(), Some(0));
+    let rest = server.rest_of_log();
+    let last = rest.last().expect("it has lines");
+    assert!(last.contains("the error log has lost "), "{rest:#?}");
+    assert!(!last.contains("lost 0 lines"), "{rest:#?}");
 }

@@ -27,6 +27,10 @@ use crate::tls::{Secured, TlsIo};
 /// The time for which the addresses of a name are used again.
 const RESOLVED_TIME: Duration = Duration::from_secs(10);
 
+/// The same for addresses to which a connection has failed. A name server is asked once in that
+/// time at most, however many connections fail.
+const DOUBTED_TIME: Duration = Duration::from_secs(1);
+
 /// The pause before a Unix socket that has no room for another connection is tried again.
 const FULL_PAUSE: Duration = Duration::from_millis(10);
 
@@ -169,15 +173,14 @@ impl Resolved {
         look_up: impl Future<Output = io::Result<Vec<SocketAddr>>> + Send + 'static,
     ) -> io::Result<Vec<SocketAddr>> {
         let mut known = self.known.lock().await;
-        let is_doubted = self.is_doubted.swap(false, Ordering::Relaxed);
         let has_come = known.lookup.as_ref().is_some_and(JoinHandle::is_finished);
         if let Some((since, addresses)) = &known.last
-            && since.elapsed() < RESOLVED_TIME
-            && !is_doubted
+            && since.elapsed() < self.reuse_time()
             && !has_come
         {
             return Ok(addresses.clone());
         }
+        self.is_doubted.store(false, Ordering::Relaxed);
         // The last addresses are better than none while the name server is away, or is silent.
         let patience = known.last.as_ref().map_or(Duration::MAX, |_| LOOKUP_TIME);
         let under_way = known.lookup.get_or_insert_with(|| spawn(look_up));
@@ -193,6 +196,16 @@ impl Resolved {
         };
         known.last = Some((Instant::now(), found.clone()));
         Ok(found)
+    }
+
+    /// Returns the time for which the last addresses are used again.
+    fn reuse_time(&self) -> Duration {
+        // A doubt that comes too early to count stays until it does.
+        if self.is_doubted.load(Ordering::Relaxed) {
+            DOUBTED_TIME
+        } else {
+            RESOLVED_TIME
+        }
     }
 }
 
@@ -333,6 +346,26 @@ mod tests {
         assert_eq!(of(found(9, 0)).await, ("127.0.0.1:80".to_owned(), 0));
         sleep(Duration::from_secs(4)).await;
         assert_eq!(of(found(9, 0)).await, ("127.0.0.2:80".to_owned(), 0));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn many_connections_that_fail_make_one_lookup() {
+        let resolved = Resolved::default();
+        let fail_to_connect = async |number| {
+            let addresses = resolved.addresses(found(number, 0)).await;
+            resolved.is_doubted.store(true, Ordering::Relaxed);
+            addresses.expect("there are some")[0].to_string()
+        };
+        assert_eq!(fail_to_connect(1).await, "127.0.0.1:80");
+        assert_eq!(fail_to_connect(9).await, "127.0.0.1:80");
+        advance(DOUBTED_TIME).await;
+        for number in 2..102 {
+            assert_eq!(fail_to_connect(number).await, "127.0.0.2:80");
+            advance(Duration::from_millis(1)).await;
+        }
+        // The last doubt counts once it is time.
+        advance(DOUBTED_TIME).await;
+        assert_eq!(fail_to_connect(102).await, "127.0.0.102:80");
     }
 
     #[tokio::test(start_paused = true)]

@@ -170,6 +170,11 @@ impl Permit {
 
     /// Notes that the request failed there.
     pub(crate) fn failed(&mut self, failure: Failure, error: &str) {
+        if !failure.is_of_upstream() {
+            // A trial is still open, and the next request another one.
+            self.note(failure, error);
+            return;
+        }
         self.is_open_trial = false;
         let mut balance = self.upstreams.balance.lock();
         let was_resting = balance.members()[self.choice.index].is_resting();
@@ -219,5 +224,40 @@ impl Drop for Permit {
         }
         drop(balance);
         meters::left(&self.upstream().name);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::advance;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn what_this_machine_lacks_makes_no_upstream_rest() {
+        let address = "http://127.0.0.1:1".parse().expect("an address");
+        let settings = Settings::new([address]);
+        let upstreams = Arc::new(Upstreams::new(&settings, None));
+        let fail = |failure| {
+            let mut permit = upstreams.acquire(&[], false).expect("room");
+            permit.failed(failure, "as it should");
+            drop(permit);
+            let status = upstreams.status().remove(0);
+            (status.state, status.rests)
+        };
+        for _ in 0..10 {
+            assert_eq!(fail(Failure::Local), (UpstreamState::Healthy, 0));
+        }
+        for _ in 1..settings.failures_max {
+            assert_eq!(fail(Failure::Connect), (UpstreamState::Healthy, 0));
+        }
+        assert_eq!(fail(Failure::Connect), (UpstreamState::Resting, 1));
+        // A trial that cannot be made leaves it to the next request.
+        advance(settings.rest_first).await;
+        assert_eq!(fail(Failure::Local), (UpstreamState::Resting, 1));
+        assert_eq!(fail(Failure::Connect), (UpstreamState::Resting, 2));
+        let failures = upstreams.status().remove(0).failures;
+        assert_eq!((failures.local, failures.connect), (11, 4));
+        assert_eq!(failures.total(), 15);
     }
 }

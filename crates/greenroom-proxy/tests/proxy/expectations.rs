@@ -1,6 +1,13 @@
 //! `Expect: 100-continue`, and informational responses (RFC 9110, 10.1.1 and 15.2).
 
+use std::time::Duration;
+
+use axum::body::Body;
+use greenroom_proxy::{Proxy, Settings};
 use tokio::io::AsyncWriteExt;
+use tokio::net::UnixListener;
+use tokio::time::{Instant, sleep};
+use tower::ServiceExt;
 
 use crate::rig::{Rig, body_of, get, read_to, rest, status_of, within};
 use crate::upstreams::{Scripted, head, ok};
@@ -89,6 +96,48 @@ async fn informational_responses_pass() {
             .await;
         assert_eq!(status_of(&old), 200);
         rig.end().await;
+    })
+    .await;
+}
+
+/// Says every 10 s that it is still at work, so many times, and then `last`.
+async fn works(listener: UnixListener, times: usize, last: &str) {
+    let (mut stream, _) = listener.accept().await.unwrap();
+    read_to(&mut stream, "\r\n\r\n").await;
+    let statuses = ["102 Processing", "103 Early Hints"].into_iter().cycle();
+    for status in statuses.take(times) {
+        sleep(Duration::from_secs(10)).await;
+        let still = format!("HTTP/1.1 {status}\r\n\r\n");
+        stream.write_all(still.as_bytes()).await.unwrap();
+    }
+    stream.write_all(last.as_bytes()).await.unwrap();
+    // It ends no connection.
+    std::future::pending::<()>().await;
+}
+
+// What is written to a Unix socket can be read at once. So the paused clock, which goes on only
+// while nobody has anything to do, waits for the proxy to read it.
+#[tokio::test(start_paused = true)]
+async fn rfc9110_15_2_an_upstream_that_says_it_is_at_work_has_its_time_anew() {
+    within(async {
+        let directory = tempfile::tempdir().unwrap();
+        for (times, last, status, seconds) in
+            [(5, ok("done"), 200, 50), (3, String::new(), 504, 45)]
+        {
+            let path = directory.path().join(format!("{status}.sock"));
+            let listener = UnixListener::bind(&path).unwrap();
+            let upstream = format!("unix:{}", path.display());
+            let proxy = Proxy::new(Settings {
+                response_head_timeout: Duration::from_secs(15),
+                ..Settings::new([upstream.parse().unwrap()])
+            });
+            tokio::spawn(async move { works(listener, times, &last).await });
+            let asked = Instant::now();
+            let request = http::Request::new(Body::empty());
+            let response = proxy.unwrap().oneshot(request).await.unwrap();
+            assert_eq!(response.status(), status);
+            assert_eq!(asked.elapsed().as_secs(), seconds);
+        }
     })
     .await;
 }

@@ -343,6 +343,22 @@ async fn axum_itself_serves_it_too() {
 }
 
 #[tokio::test]
+async fn rfc9110_7_6_3_via_names_the_protocol_that_was_received() {
+    within(async {
+        let rig = Rig::before([start_echo().await]);
+        for (version, protocol) in [("HTTP/1.0", "1.0"), ("HTTP/1.1", "1.1")] {
+            let asked = get("/", "Via: 1.0 fred\r\n").replace("HTTP/1.1", version);
+            let told = rig.exchange(asked).await;
+            assert_told(&told, &["via: 1.0 fred"]);
+            let own = format!("\nvia: {protocol} greenroom-");
+            assert_eq!(told.matches(&own).count(), 1, "{version}: {told}");
+        }
+        rig.end().await;
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn requests_of_http2_become_such_of_http1() {
     within(async {
         let rig = Rig::before([start_echo().await]);
@@ -365,6 +381,7 @@ async fn requests_of_http2_become_such_of_http1() {
         assert_told(&told, &["POST /a?b", "host: example.org", "body"]);
         assert_told(&told, &["x-forwarded-host: example.org"]);
         assert_told(&told, &["cookie: a=1; b=2"]);
+        assert!(told.contains("\nvia: 2 greenroom-"), "{told}");
         rig.end().await;
     })
     .await;

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, SystemTime};
 
 use axum::Router;
+use axum::body::Body;
 use axum::serve::Listener;
 use futures_util::{SinkExt, StreamExt};
 use greenroom_proxy::{HostHeader, Proxy, Settings};
@@ -15,11 +16,14 @@ use greenroom_server::rustls::pki_types::pem::PemObject;
 use greenroom_server::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use greenroom_server::rustls::server::WebPkiClientVerifier;
 use greenroom_server::rustls::{RootCertStore, ServerConfig};
+use greenroom_timing::{FinishedSpan, Span, SpanObserver, SpanValue, Timing};
+use parking_lot::Mutex;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 use tokio_tungstenite::tungstenite::Message;
+use tower::ServiceExt;
 
 use crate::authority::Authority;
 use crate::log;
@@ -127,6 +131,47 @@ async fn requests_go_on_with_their_bodies() {
         assert!(echoed >= body.len(), "{echoed}");
         assert_eq!(rig.upstream(0).failures.total(), 0);
         rig.end().await;
+    })
+    .await;
+}
+
+/// Keeps the spans that are over.
+#[derive(Debug, Default)]
+struct Kept(Mutex<Vec<FinishedSpan>>);
+
+impl SpanObserver for Kept {
+    fn on_span(&self, span: FinishedSpan) {
+        self.0.lock().push(span);
+    }
+
+    fn on_omitted(&self) {}
+}
+
+#[tokio::test]
+async fn the_span_of_a_request_names_the_scheme() {
+    within(async {
+        let authority = Authority::new();
+        authority.issue("own", "localhost");
+        let (port, _) = serve(echo(), acceptor(&authority, "own", false)).await;
+        let proxy = Proxy::new(settings(&authority, "localhost", port)).unwrap();
+        let kept = Arc::<Kept>::default();
+        let span = Span::of_request(7, 9, None, Arc::clone(&kept) as _);
+        let mut request = http::Request::new(Body::empty());
+        *request.uri_mut() = "/a?secret=1".parse().unwrap();
+        let timing = Timing::begin(Duration::ZERO, Some(span));
+        request.extensions_mut().insert(timing);
+        let response = proxy.oneshot(request).await.unwrap();
+        assert_eq!(response.status(), 200);
+        // The span ends with the body.
+        drop(response);
+        let spans = kept.0.lock();
+        let [span] = &spans[..] else {
+            panic!("{spans:?}");
+        };
+        let url = SpanValue::from(format!("https://localhost:{port}/a"));
+        for attribute in [("url.full", url), ("server.port", port.into())] {
+            assert!(span.attributes.contains(&attribute), "{span:?}");
+        }
     })
     .await;
 }

@@ -309,3 +309,58 @@ fn poll_send_all(
     }
     socket.poll_flush(cx)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+
+    use rustix::net::sockopt::set_socket_send_buffer_size;
+    use tokio::io::AsyncReadExt;
+    use tokio::net::UnixStream;
+
+    use super::*;
+
+    async fn send(
+        outbox: &mut Outbox,
+        bytes: &mut Vec<u8>,
+        socket: &mut Socket,
+    ) -> Poll<io::Result<()>> {
+        poll_fn(|cx| Poll::Ready(outbox.poll_send_bytes(bytes, socket, cx))).await
+    }
+
+    #[tokio::test]
+    async fn what_a_socket_does_not_take_at_once_is_kept_and_sent_later() -> io::Result<()> {
+        let (ours, mut theirs) = UnixStream::pair()?;
+        set_socket_send_buffer_size(&ours, 8 * 1_024)?;
+        let (mut socket, mut outbox) = (Socket::Unix(ours), Outbox::default());
+        let sent: Vec<u8> = (0..100_000_u32).flat_map(u32::to_le_bytes).collect();
+        let sent = &sent[..SENT_BYTES_MAX];
+        let mut bytes = sent.to_vec();
+        assert!(
+            send(&mut outbox, &mut bytes, &mut socket)
+                .await
+                .is_pending()
+        );
+        assert!(bytes.is_empty() && outbox.given() > 0 && outbox.kept() > 0);
+        assert_eq!(outbox.taken(), outbox.given());
+
+        let mut read = vec![0; sent.len()];
+        let flush = poll_fn(|cx| outbox.poll_flush(&mut socket, cx));
+        let (flushed, reading) = tokio::join!(flush, theirs.read_exact(&mut read));
+        flushed.and(reading)?;
+        assert!(read == sent && outbox.is_empty());
+        assert_eq!(outbox.given(), sent.len() as u64);
+        Ok(())
+    }
+
+    #[tokio::test]
+    async fn what_nobody_takes_is_an_error_and_not_counted() -> io::Result<()> {
+        let (ours, theirs) = UnixStream::pair()?;
+        drop(theirs);
+        let (mut socket, mut outbox) = (Socket::Unix(ours), Outbox::default());
+        let sent = send(&mut outbox, &mut vec![1; 9], &mut socket).await;
+        assert!(matches!(sent, Poll::Ready(Err(_))), "{sent:?}");
+        assert_eq!((outbox.given(), outbox.taken()), (0, 0));
+        Ok(())
+    }
+}

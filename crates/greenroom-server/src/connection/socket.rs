@@ -438,7 +438,8 @@ fn exhaust(
 }
 
 /// Reads or writes, once the socket is ready. It mostly is when it is polled, so the runtime is
-/// asked only where it is not.
+/// asked only where it is not. Nothing is counted against the budget of the task: its callers take
+/// turns of their own, or count it.
 fn poll_io<T>(
     ready: impl Fn(&mut Context<'_>) -> Poll<io::Result<()>>,
     mut once: impl FnMut() -> io::Result<T>,

@@ -171,6 +171,10 @@ impl<A: App> Loop<A> {
     }
 
     /// The loop's buffers, for the connection that runs. A nested call would get others.
+    #[expect(
+        clippy::unnecessary_box_returns,
+        reason = "its place is kept: it is moved out and in for each turn of a connection"
+    )]
     pub(crate) fn take_scratch(&self) -> Box<Scratch> {
         self.scratch.take().unwrap_or_else(|| {
             let head_bytes_max = self.settings.limits.head_bytes_max;

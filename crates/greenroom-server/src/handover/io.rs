@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use bytes::{Buf, Bytes};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::task::coop::poll_proceed;
 use tokio::time::{Instant, Sleep, sleep};
 
 use crate::connection::{Socket, Taking};
@@ -13,6 +14,9 @@ use crate::event_loop::TICK;
 /// A registered socket whose first bytes were read before it was handed over, and whose last
 /// responses were not sent. A client that takes too little of what is sent for too long is an
 /// error.
+///
+/// Each read and write counts against the budget of its task, as those of the runtime's own sockets
+/// do: one that is never found empty, or never full, would hold up its loop for ever.
 #[derive(Debug)]
 pub(super) struct Rewound {
     socket: Socket,
@@ -71,14 +75,17 @@ impl Rewound {
         second: &[u8],
         cx: &mut Context<'_>,
     ) -> Poll<io::Result<usize>> {
+        let budget = ready!(poll_proceed(cx));
         loop {
             if let Poll::Ready(sent) = self.socket.poll_write(first, second, &[], cx) {
+                budget.made_progress();
                 let sent = sent?;
                 self.note_sent(sent);
                 return Poll::Ready(Ok(sent));
             }
             ready!(self.poll_look(cx));
             if let Some(sent) = self.look(first, second)? {
+                budget.made_progress();
                 return Poll::Ready(Ok(sent));
             }
         }
@@ -186,8 +193,10 @@ impl AsyncRead for Rewound {
             buffer.put_slice(&self.input.split_to(length));
             return Poll::Ready(Ok(()));
         }
+        let budget = ready!(poll_proceed(cx));
         let room = buffer.initialize_unfilled();
         let length = ready!(self.socket.poll_read(room, cx))?;
+        budget.made_progress();
         buffer.advance(length);
         Poll::Ready(Ok(()))
     }

@@ -1,19 +1,25 @@
 //! Connections that were handed over because of an `Upgrade`: the same limits as elsewhere.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use greenroom_server::{Limits, RequestBody};
-use http::Request;
+use http::{HeaderValue, Request, StatusCode};
+use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::mpsc;
+use tokio::task::yield_now;
 use tokio::time::{Instant, sleep};
 
+use crate::acceptors;
 use crate::client::{get, post};
 use crate::over;
 use crate::rig::{
     Dropped, Reply, Rig, app, assert_elapsed, endless, local, measure, streamed, text,
 };
 use crate::timeouts::assert_disconnected_when_it_stops_reading;
+use crate::torrents::{Http1, Torrent};
 
 const SECOND: Duration = Duration::from_secs(1);
 const UPGRADE: &str = "Connection: Upgrade\r\nUpgrade: unheard-of\r\n";
@@ -136,4 +142,66 @@ async fn a_client_that_reads_two_kilobytes_a_second_is_not_disconnected() {
         }
     })
     .await;
+}
+
+/// The most that the application below moves: some hundred times what its loop may let it move
+/// before a short request is served.
+const FLOOD_BYTES: usize = 64 * 1_024 * 1_024;
+
+/// Reads from its client, or writes to it, in small pieces and without end, as no application
+/// should.
+async fn flood(request: Request<RequestBody>, is_writing: bool, moved: Arc<AtomicUsize>) {
+    let upgraded = hyper::upgrade::on(request).await.expect("it is taken");
+    let (mut io, mut piece) = (TokioIo::new(upgraded), [0; 512]);
+    while moved.load(Ordering::Relaxed) < FLOOD_BYTES {
+        let now = if is_writing {
+            io.write(&piece).await
+        } else {
+            io.read(&mut piece).await
+        };
+        moved.fetch_add(now.expect("its client is always ready"), Ordering::Relaxed);
+    }
+}
+
+/// Serves a short request beside an upgraded connection whose client is always ready.
+async fn a_short_request_is_served_beside_a_flood(is_writing: bool) {
+    let moved = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&moved);
+    let server = app(move |request: Request<RequestBody>| {
+        let counted = Arc::clone(&counted);
+        async move {
+            if request.uri().path() == "/short" {
+                return Ok(text("short"));
+            }
+            tokio::task::spawn_local(flood(request, is_writing, counted));
+            let mut response = text("");
+            *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
+            let fields = response.headers_mut();
+            fields.insert("connection", HeaderValue::from_static("upgrade"));
+            fields.insert("upgrade", HeaderValue::from_static("unheard-of"));
+            Ok(response)
+        }
+    });
+    let server = acceptors::Rig::with(server, Limits::default());
+    let client = Http1 {
+        head: upgrading("/").into(),
+        uploads: !is_writing,
+    };
+    server.give(Torrent::new(client, &Arc::default()));
+    while moved.load(Ordering::Relaxed) == 0 {
+        yield_now().await;
+    }
+    assert_eq!(server.connect().get("/short").await.text(), "short");
+    let moved = moved.load(Ordering::Relaxed);
+    assert!(moved < FLOOD_BYTES, "{moved} bytes");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_sends_without_end_does_not_hold_up_its_loop() {
+    local(a_short_request_is_served_beside_a_flood(false)).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_that_takes_without_end_does_not_either() {
+    local(a_short_request_is_served_beside_a_flood(true)).await;
 }

@@ -93,9 +93,21 @@ impl PushNotifier {
         let (Some(browser), Some(picture)) = (browser, picture) else {
             return Ok(()); // no browser to notify, or nothing to notify of
         };
+        if !self.is_logged_in(browser).await? {
+            return Ok(self.store.delete_push(endpoint.as_str()).await?);
+        }
         let request = request(browser, vapid, &self.text(notice, &picture))?;
         let response = self.outside.send(request).await?;
         self.judge(&response, endpoint).await
+    }
+
+    /// Returns `false` if the session of the browser has ended, be it that its time is up.
+    async fn is_logged_in(&self, browser: &PushSubscription) -> Result<bool, Setback> {
+        let Some(session) = &browser.session else {
+            return Ok(true);
+        };
+        let live = self.store.live_session(session, (self.clock)()).await?;
+        Ok(live.is_some())
     }
 
     fn text(&self, notice: &Notice, picture: &Picture) -> String {

@@ -154,11 +154,18 @@ impl Tables {
         Ok(on(all(self.likes.find(filter)).await?))
     }
 
-    /// Returns the pictures that the user likes. Scans all chains of the user: chains of likes that
-    /// have ended are there too, so a page of toggles could hold none that is on.
-    pub(super) async fn likes_by(&self, user: Id, limit: u32) -> Result<Vec<Id>> {
+    /// Returns the pictures that the user likes, those behind `after`. Scans all chains of the
+    /// user: chains of likes that have ended are there too, so a page of toggles could hold none
+    /// that is on.
+    pub(super) async fn likes_by(
+        &self,
+        user: Id,
+        after: Option<Id>,
+        limit: u32,
+    ) -> Result<Vec<Id>> {
         let by_user = doc! { "record.user": user.to_string() };
         let mut pictures = on(all(self.likes.find(by_user)).await?);
+        pictures.retain(|picture| Some(*picture) > after);
         pictures.truncate(limit as usize);
         Ok(pictures)
     }

@@ -261,8 +261,9 @@ impl Store for Mongo {
         self.tables.within(self.tables.liked(user, pictures)).await
     }
 
-    async fn likes_by(&self, user: Id, limit: u32) -> Result<Vec<Id>> {
-        self.tables.within(self.tables.likes_by(user, limit)).await
+    async fn likes_by(&self, user: Id, after: Option<Id>, limit: u32) -> Result<Vec<Id>> {
+        let likes = self.tables.likes_by(user, after, limit);
+        self.tables.within(likes).await
     }
 
     async fn insert_comment(&self, comment: &Comment, effects: Effects) -> Result<Vec<Event>> {

@@ -42,9 +42,15 @@ pub(super) fn liked(db: &Connection, user: Id, pictures: &[Id]) -> Result<Vec<Id
     Ok(liked)
 }
 
-pub(super) fn likes_by(db: &Connection, user: Id, limit: u32) -> Result<Vec<Id>> {
-    let sql = "SELECT picture FROM likes WHERE user = ?1 ORDER BY picture LIMIT ?2";
+pub(super) fn likes_by(
+    db: &Connection,
+    user: Id,
+    after: Option<Id>,
+    limit: u32,
+) -> Result<Vec<Id>> {
+    let sql = "SELECT picture FROM likes
+        WHERE user = ?1 AND (?2 IS NULL OR picture > ?2) ORDER BY picture LIMIT ?3";
     let mut query = db.prepare_cached(sql)?;
-    let rows = query.query_map(params![user, limit], |row| row.get("picture"))?;
+    let rows = query.query_map(params![user, after, limit], |row| row.get("picture"))?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }

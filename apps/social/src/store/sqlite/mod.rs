@@ -274,8 +274,9 @@ impl Store for Sqlite {
         self.read(move |db| likes::liked(db, user, &pictures)).await
     }
 
-    async fn likes_by(&self, user: Id, limit: u32) -> Result<Vec<Id>> {
-        self.read(move |db| likes::likes_by(db, user, limit)).await
+    async fn likes_by(&self, user: Id, after: Option<Id>, limit: u32) -> Result<Vec<Id>> {
+        self.read(move |db| likes::likes_by(db, user, after, limit))
+            .await
     }
 
     async fn insert_comment(&self, comment: &Comment, effects: Effects) -> Result<Vec<Event>> {

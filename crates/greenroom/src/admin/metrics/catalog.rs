@@ -200,7 +200,7 @@ pub const METRICS: &[Metric] = &[
     ),
     counter(
         "greenroom_proxy_failures_total", &["upstream", "reason"],
-        "Failures: connect, connect_timeout, response_head_timeout, response_head, \
+        "Failures: connect, connect_timeout, local, response_head_timeout, response_head, \
          response_body, status",
     ),
     gauge("greenroom_proxy_resting", UPSTREAM, "Proxies for which the upstream rests"),
@@ -303,6 +303,11 @@ pub const METRICS: &[Metric] = &[
         "greenroom_trace_spans_dropped_total", &["reason"],
         "Spans that were lost: the queue was full (queue_full), the collector did not take them \
          (export), or a request had as many below it as it may (trace_full)",
+    ),
+    counter(
+        "greenroom_log_lines_dropped_total", &["log", "reason"],
+        "Lines of the access log's file or of the error log that were lost: they could not be \
+         written (unwritten), or too many waited for it (queue_full)",
     ),
     gauge(
         "greenroom_tls_certificate_not_after_timestamp_seconds", &["host"],

@@ -39,6 +39,7 @@ fn most_frequent(upstream: &UpstreamStatus) -> &'static str {
     let all = [
         (failures.connect, "not reached"),
         (failures.connect_timeout, "not reached in time"),
+        (failures.local, "limits of this machine"),
         (failures.response_head_timeout, "no response in time"),
         (failures.response_head, "broken response"),
         (failures.response_body, "broken body"),
