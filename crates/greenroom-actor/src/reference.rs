@@ -59,8 +59,9 @@ impl<A: Actor> ActorRef<A> {
         }
     }
 
-    /// Puts a message into the mailbox, and waits for room if it is full: back-pressure. Dropped
-    /// before it is ready, it has sent nothing.
+    /// Puts a message into the mailbox, and waits for room if it is full: back-pressure. It waits
+    /// without a deadline, so actors that send to each other may wait for ever. Dropped before it
+    /// is ready, it has sent nothing.
     ///
     /// # Errors
     ///

@@ -1,5 +1,7 @@
 use std::sync::Arc;
 
+use tokio::time::Instant;
+
 use super::Terminated;
 use crate::actor::Actor;
 use crate::id::ActorId;
@@ -52,7 +54,11 @@ pub(crate) enum Signal {
     /// The rest before a restart is over.
     RestOver {
         child: ChildKey,
-        failure: Arc<Failure>,
+        verdict: Verdict,
+    },
+    /// The time is over that children had to end for the restart that began then.
+    GraceOver {
+        begun: Instant,
     },
     Verdict(Verdict),
     /// A linked actor ended, or this one reported a failure of its own.
@@ -63,11 +69,8 @@ impl Signal {
     /// Returns the failure that it is about, if others know that too.
     pub(super) fn failure(&self) -> Option<Arc<Failure>> {
         match self {
-            Self::ChildFailed { failure, .. }
-            | Self::RestOver { failure, .. }
-            | Self::Verdict(Verdict::Restart(failure) | Verdict::Stop(failure)) => {
-                Some(Arc::clone(failure))
-            }
+            Self::ChildFailed { failure, .. } => Some(Arc::clone(failure)),
+            Self::RestOver { verdict, .. } | Self::Verdict(verdict) => verdict.failure(),
             _ => None,
         }
     }
@@ -88,6 +91,15 @@ pub(crate) enum Verdict {
     Restart(Arc<Failure>),
     /// End as failed.
     Stop(Arc<Failure>),
+}
+
+impl Verdict {
+    fn failure(&self) -> Option<Arc<Failure>> {
+        match self {
+            Self::Restart(failure) | Self::Stop(failure) => Some(Arc::clone(failure)),
+            Self::Resume => None,
+        }
+    }
 }
 
 /// A function that is called at the end of an actor.

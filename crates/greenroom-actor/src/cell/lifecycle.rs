@@ -5,10 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task;
 
+use tokio::time::Instant;
+
 use super::activation::{Activation, Left, Step, cause};
 use super::control::ChildKey;
 use super::family::Family;
-use super::phase::{Failed, Phase};
+use super::phase::{Failed, Phase, Restarting};
 use super::{AnyCell, Control, Ending, Signal, Terminated, Verdict};
 use crate::actor::Actor;
 use crate::context::Context;
@@ -47,11 +49,11 @@ impl<A: Actor> Activation<'_, A> {
                 self.enter(phase);
                 Step::Suspend
             }
-            Phase::Restarting(failure) if self.has_children() => {
-                self.enter(Phase::Restarting(failure));
+            Phase::Restarting(restarting) if self.has_children() => {
+                self.enter(Phase::Restarting(restarting));
                 Step::Suspend
             }
-            Phase::Restarting(failure) => {
+            Phase::Restarting(Restarting { failure, .. }) => {
                 self.accept_children(true);
                 self.enter(Phase::Renewed(failure));
                 Step::Again
@@ -107,6 +109,8 @@ impl<A: Actor> Activation<'_, A> {
                 Step::Again
             }
             Served::Failed(fault) => {
+                // No state that messages may reach.
+                self.body.state.vacate();
                 self.give_up(cause(fault), STARTED);
                 Step::Again
             }
@@ -186,7 +190,8 @@ impl<A: Actor> Activation<'_, A> {
             Signal::Kill => self.end_now(Ending::Killed),
             Signal::ChildEnded | Signal::Unused => self.end_if_unused(),
             Signal::ChildFailed { child, failure } => self.decide(child, failure),
-            Signal::RestOver { child, failure } => self.end_rest(child, failure),
+            Signal::RestOver { child, verdict } => self.end_rest(child, &verdict),
+            Signal::GraceOver { begun } => self.end_grace(begun),
             Signal::Verdict(verdict) => self.apply_verdict(verdict),
             Signal::Fail(failure) => self.hear_failure(failure),
         }
@@ -212,7 +217,15 @@ impl<A: Actor> Activation<'_, A> {
         self.enter(phase);
         match begun {
             Some(ending) => self.end_now(ending),
-            None => self.cell.lane().close(),
+            None => self.close(),
+        }
+    }
+
+    /// Lets no more messages in, and wakes all who wait to be let in.
+    fn close(&self) {
+        self.cell.lane().close();
+        if let Some(family) = self.cell.shared.family.get() {
+            family.room.notify(usize::MAX);
         }
     }
 
@@ -235,11 +248,7 @@ impl<A: Actor> Activation<'_, A> {
 
     /// Lets no more in, ends the children, and waits for them.
     pub(super) fn begin_ending(&mut self, ending: Ending) {
-        self.cell.lane().close();
-        // All of them: none gets in any more.
-        if let Some(family) = self.cell.shared.family.get() {
-            family.room.notify(usize::MAX);
-        }
+        self.close();
         self.close_children(&ending);
         self.enter(Phase::Ending(ending));
     }
@@ -335,12 +344,15 @@ impl<A: Actor> Activation<'_, A> {
         }
     }
 
-    /// Drops a job. Its message is a dead letter.
+    /// Drops a job. Its message is a dead letter; a state that has not started goes with it.
     pub(super) fn abort(&mut self) {
         let Some(message) = self.body.state.about() else {
             return;
         };
         reply::give_up(|| self.body.state.cancel());
+        if message == STARTED {
+            self.body.state.vacate();
+        }
         if message != STARTED && message != STOPPED {
             self.cell.post_dead_letter(
                 Undelivered {
@@ -354,7 +366,9 @@ impl<A: Actor> Activation<'_, A> {
 
     /// Fails, and leaves the decision to the supervisor.
     pub(super) fn give_up(&mut self, cause: Cause, during: &'static str) {
-        let failure = Arc::new(self.cell.failure(during, cause));
+        let mut failure = self.cell.failure(during, cause);
+        failure.has_state &= self.body.state.is_ready();
+        let failure = Arc::new(failure);
         contain("an error, when it was logged", || {
             tracing::warn!(target: "greenroom::actor", %failure, "failed");
         });
@@ -444,12 +458,19 @@ impl<A: Actor> Activation<'_, A> {
             (Verdict::Resume, phase) => self.enter(phase),
             // An actor that has not begun needs no restart.
             (Verdict::Restart(_), Phase::New) => self.enter(Phase::New),
+            // Its children are ending already, in the time that they had from the beginning.
+            (Verdict::Restart(failure), Phase::Restarting(restarting)) => {
+                self.enter(Phase::Restarting(Restarting {
+                    failure,
+                    ..restarting
+                }));
+            }
             (Verdict::Restart(failure), _) => self.restart(failure),
         }
     }
 
     fn resume(&mut self, Failed { failure, lost }: Failed) {
-        // Without a state there is nothing to resume.
+        // Without a state there is nothing to resume. The rest that a restart needs is over.
         if !self.body.state.is_ready() {
             return self.restart(failure);
         }
@@ -470,7 +491,17 @@ impl<A: Actor> Activation<'_, A> {
         self.cell.shared.settings.note_restart();
         // No child is spawned by the old state any more, or the new one would wait for it for ever.
         self.accept_children(false);
-        self.stop_children();
-        self.enter(Phase::Restarting(failure));
+        let begun = self.stop_children_in_time();
+        self.enter(Phase::Restarting(Restarting { failure, begun }));
+    }
+
+    fn end_grace(&self, begun: Instant) {
+        let phase = self.phase();
+        // Not a later restart's.
+        let is_due = matches!(&phase, Phase::Restarting(restarting) if restarting.begun == begun);
+        self.enter(phase);
+        if is_due {
+            self.kill_late_children();
+        }
     }
 }

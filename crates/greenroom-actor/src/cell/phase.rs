@@ -3,6 +3,8 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
+use tokio::time::Instant;
+
 use super::Ending;
 use crate::supervision::{Cause, Failure};
 
@@ -20,7 +22,7 @@ pub(super) enum Phase {
     /// It failed, and waits for its supervisor.
     Failed(Failed),
     /// It is restarted when its children have ended.
-    Restarting(Arc<Failure>),
+    Restarting(Restarting),
     /// It waits for its children to end.
     Ending(Ending),
     /// `stopped` runs.
@@ -33,6 +35,13 @@ pub(super) struct Failed {
     pub(super) failure: Arc<Failure>,
     /// The end of a linked actor meanwhile. It takes this one down if it is to go on as it is.
     pub(super) lost: Option<Box<Failure>>,
+}
+
+/// A restart that waits for children.
+pub(super) struct Restarting {
+    pub(super) failure: Arc<Failure>,
+    /// The moment in which they were told to end.
+    pub(super) begun: Instant,
 }
 
 /// A failure, and the message whose handler failed.

@@ -178,6 +178,7 @@ impl<A: Actor> ActorCell<A> {
             id: self.shared.id,
             path: self.path().into(),
             during,
+            has_state: cause.has_state(),
             cause,
         }
     }

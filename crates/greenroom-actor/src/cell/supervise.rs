@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::time::Instant;
+
 use super::activation::Activation;
 use super::control::ChildKey;
 use super::{AnyCell, Ending, Signal, Verdict};
@@ -27,6 +29,37 @@ impl<A: Actor> Activation<'_, A> {
         for child in self.cell.children() {
             child.signal(Signal::Stop);
         }
+    }
+
+    /// Stops the children before a restart, and has those killed that do not end in time: one with
+    /// a handler that waits for room here would wait for ever, and this actor for it. Returns this
+    /// moment.
+    pub(super) fn stop_children_in_time(&self) -> Instant {
+        let begun = Instant::now();
+        self.stop_children();
+        if self.has_children() {
+            self.signal_later(Supervision::RESTART_GRACE, Signal::GraceOver { begun });
+        }
+        begun
+    }
+
+    /// Kills the children that are left of a restart's grace.
+    pub(super) fn kill_late_children(&self) {
+        let children = self.cell.children();
+        if children.is_empty() {
+            return;
+        }
+        for child in &children {
+            child.signal(Signal::Kill);
+        }
+        contain("the log", || {
+            tracing::warn!(
+                target: "greenroom::actor",
+                path = self.cell.path(),
+                killed = children.len(),
+                "killed the children that kept it from its restart"
+            );
+        });
     }
 
     /// Resumes the child whose failure was this actor's.
@@ -59,19 +92,23 @@ impl<A: Actor> Activation<'_, A> {
         let Some(child) = self.child(key) else { return };
         let supervision = self.cell.shared.settings.supervision.clone();
         let decided = catch(|| supervision.directive(&failure));
-        match decided.unwrap_or(Directive::Escalate) {
-            Directive::Resume => self.apply_directive(key, &Verdict::Resume),
-            Directive::Stop => self.apply_directive(key, &Verdict::Stop(failure)),
-            Directive::Escalate => self.escalate(key, failure),
-            Directive::Restart => {
-                let restarts_max = supervision.restarts_max() as usize;
-                let failures = child.note_failure(supervision.within(), restarts_max + 1);
-                if failures > restarts_max {
-                    self.escalate(key, failure);
-                } else {
-                    self.restart_later(key, failure, rest(&supervision, failures));
-                }
+        let verdict = match decided.unwrap_or(Directive::Escalate) {
+            Directive::Resume if failure.has_state => {
+                return self.apply_directive(key, &Verdict::Resume);
             }
+            Directive::Stop => return self.apply_directive(key, &Verdict::Stop(failure)),
+            Directive::Escalate => return self.escalate(key, failure),
+            // A state is made. Whether it fails again is not up to a next message: only the limit
+            // and the rest keep that from going on for ever.
+            Directive::Resume => Verdict::Resume,
+            Directive::Restart => Verdict::Restart(Arc::clone(&failure)),
+        };
+        let restarts_max = supervision.restarts_max() as usize;
+        let failures = child.note_failure(supervision.within(), restarts_max + 1);
+        if failures > restarts_max {
+            self.escalate(key, failure);
+        } else {
+            self.apply_after(rest(&supervision, failures), key, verdict);
         }
     }
 
@@ -100,9 +137,9 @@ impl<A: Actor> Activation<'_, A> {
 
     /// Ends the wait before a restart. The child may have been restarted with its siblings in the
     /// meantime.
-    pub(super) fn end_rest(&self, key: ChildKey, failure: Arc<Failure>) {
+    pub(super) fn end_rest(&self, key: ChildKey, verdict: &Verdict) {
         if self.child(key).is_some_and(|child| child.is_resting()) {
-            self.apply_directive(key, &Verdict::Restart(failure));
+            self.apply_directive(key, verdict);
         }
     }
 
@@ -113,18 +150,23 @@ impl<A: Actor> Activation<'_, A> {
         }
     }
 
-    fn restart_later(&self, child: ChildKey, failure: Arc<Failure>, rest: Duration) {
+    fn apply_after(&self, rest: Duration, child: ChildKey, verdict: Verdict) {
         if rest.is_zero() {
-            self.apply_directive(child, &Verdict::Restart(failure));
+            self.apply_directive(child, &verdict);
             return;
         }
         if let Some(child) = self.child(child) {
             child.set_resting(true);
         }
+        self.signal_later(rest, Signal::RestOver { child, verdict });
+    }
+
+    /// Signals this actor after this time, if it lives then.
+    fn signal_later(&self, time: Duration, signal: Signal) {
         let me = Arc::downgrade(self.me);
-        dispatcher::after(&self.cell.shared.settings.dispatcher, rest, move || {
+        dispatcher::after(&self.cell.shared.settings.dispatcher, time, move || {
             if let Some(me) = me.upgrade() {
-                AnyCell::signal(&*me, Signal::RestOver { child, failure });
+                AnyCell::signal(&*me, signal);
             }
         });
     }

@@ -16,6 +16,9 @@ pub struct Failure {
     pub during: &'static str,
     /// The cause.
     pub cause: Cause,
+    /// `true` if there is a state that can go on: one whose `started` succeeded. Of a failure that
+    /// was escalated: if so it is with each actor down to the one that failed first.
+    pub(crate) has_state: bool,
 }
 
 /// The cause of a failure.
@@ -39,6 +42,14 @@ impl Cause {
 
     pub(crate) fn from_panic(panic: &Panic) -> Self {
         Self::Panicked(Arc::from(panic.text()))
+    }
+
+    /// Returns `false` if it is the failure of a child without a state that can go on.
+    pub(crate) fn has_state(&self) -> bool {
+        match self {
+            Self::Escalated(failure) => failure.has_state,
+            _ => true,
+        }
     }
 
     /// Returns the text of the panic, if it was one.
@@ -141,6 +152,7 @@ mod tests {
             path: format!("/actor-{id}").into(),
             during: "Work",
             cause,
+            has_state: true,
         };
         let first = failed(0, Cause::Panicked("out of paper".into()));
         (1..=times).fold(first, |failure, id| {

@@ -10,7 +10,8 @@ use super::{Backoff, Failure};
 /// 5 s, after a rest that doubles from 100 ms ([`Backoff`]); one failure more is escalated.
 ///
 /// Across a restart the mailbox survives, all but the message that failed; the state is new,
-/// timers, pipes and children of the old one end, and stashed messages come first.
+/// timers, pipes and children of the old one end, and stashed messages come first. Children drain,
+/// for at most [`RESTART_GRACE`](Self::RESTART_GRACE).
 #[derive(Clone)]
 pub struct Supervision {
     scope: Scope,
@@ -42,7 +43,9 @@ pub enum Scope {
 pub enum Directive {
     /// Restarts the actor with a new state, which goes on with the next message.
     Restart,
-    /// Keeps the state, and goes on with the next message.
+    /// Keeps the state, and goes on with the next message. Where there is none, as the function
+    /// that makes it or `started` failed, one is made as by a restart: that counts, and comes after
+    /// a rest. So it is too when the failure of a child without a state was escalated.
     Resume,
     /// Ends the actor. The messages in its mailbox become dead letters.
     Stop,
@@ -107,6 +110,10 @@ impl Supervision {
 
     /// The largest number of restarts of an intensity.
     pub const INTENSITY_MAX: u32 = 1_000;
+
+    /// The time that the children of an actor have to end when it is restarted, as long as
+    /// supervisors of Erlang wait. Those that are left then are killed, with a WARN in the log.
+    pub const RESTART_GRACE: Duration = Duration::from_secs(5);
 
     pub(crate) fn scope(&self) -> Scope {
         self.scope

@@ -217,6 +217,32 @@ fn senders_that_wait_are_told_when_the_actor_ends() {
 }
 
 #[test]
+fn senders_that_wait_are_told_when_the_actor_is_stopped() {
+    testing::run(|system| async move {
+        let journal = Journal::default();
+        let puppet = full(&system, &journal, Overflow::BackPressure).await;
+        let to = puppet.clone();
+        let sent = tokio::spawn(async move { to.send(Note(5)).await });
+        let of = puppet.clone();
+        let asked = tokio::spawn(async move { of.ask(Note(6)).await });
+        system.settle().await;
+        puppet.stop();
+        // While the handler at hand still waits.
+        system.settle().await;
+        let sent = sent.now_or_never().expect("it was told").expect("no panic");
+        assert!(matches!(sent, Err(SendError::Closed(Note(5)))));
+        let asked = asked
+            .now_or_never()
+            .expect("it was told")
+            .expect("no panic");
+        assert!(matches!(asked, Err(AskError::Closed { .. })));
+        puppet.terminated().await;
+        assert_eq!(journal.take(), [&FIRST_FOUR[..], &["a stopped"]].concat());
+        assert_eq!(system.dead_letters().total(), 0);
+    });
+}
+
+#[test]
 fn a_mailbox_holds_never_more_than_its_capacity_whatever_the_seed() {
     testing::run_seeded(0..50, |system| async move {
         let puppet = system

@@ -15,6 +15,7 @@ mod mailboxes;
 mod memory;
 mod messages;
 mod puppet;
+mod restarts;
 mod supervision;
 mod system;
 mod test_kit;
