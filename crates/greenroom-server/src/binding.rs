@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::listen::{self, InheritedSocket, Listener, ListenerSocket};
+use crate::listen::{self, Borrowed, InheritedSocket, Listener, ListenerSocket};
 #[cfg(feature = "http3")]
 use crate::quic;
 use crate::settings::{Settings, Speaks};
@@ -91,6 +91,9 @@ impl<'a> Binding<'a> {
             source,
         })?;
         listener.is_proxied = is_proxied;
+        if self.upgrades.is_some_and(Upgrades::is_next_version) {
+            listener.borrowed = Some(Borrowed::default());
+        }
         let kind = if is_proxied {
             Kind::PassedProxied
         } else {

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::Path;
 
 use crate::authority::Authority;
-use crate::versions::{Kept, Versions, ask, lives, until};
+use crate::versions::{Kept, Versions, ask, get_at, lives, until};
 
 /// Asserts that the version before serves, also on a connection from before.
 fn assert_unharmed(versions: &Versions, kept: &mut Kept) {
@@ -90,6 +90,42 @@ fn one_whose_settings_are_wrong_says_so_in_both_logs() {
 }
 
 #[test]
+fn one_that_fails_leaves_the_files_of_unix_sockets() {
+    let directory = tempfile::tempdir().unwrap();
+    let (socket, admin) = (
+        directory.path().join("a.sock"),
+        directory.path().join("admin.sock"),
+    );
+    let flags = ["-l", "unix:a.sock", "--status-listen", "unix:admin.sock"];
+    let mut versions = Versions::start(directory, &flags);
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap();
+    // While it binds, behind that, and once the version before has stepped back.
+    for (flags, said) in [
+        (
+            format!("-l {address}"),
+            format!("cannot listen on {address}"),
+        ),
+        ("--access-log no/log".to_owned(), "no/log".to_owned()),
+        ("--pid no/pid".to_owned(), "no/pid".to_owned()),
+    ] {
+        let program = env!("CARGO_BIN_EXE_greenroom");
+        versions.replace_by(&format!("exec {program} \"$@\" {flags}"));
+        let message = versions.fails();
+        assert!(message.contains(&said), "{message}");
+        assert!(get_at(&socket).ends_with("Hello, world!\n"), "{flags}");
+        assert!(get_at(&admin).starts_with("HTTP/1.1 "), "{flags}");
+    }
+    versions.restore();
+    let before = versions.pid;
+    versions.upgrade();
+    versions.gone(before);
+    assert!(get_at(&socket).ends_with("Hello, world!\n"));
+    versions.end();
+    assert!(!socket.exists() && !admin.exists());
+}
+
+#[test]
 fn one_that_cannot_read_its_key_names_file_and_reason_once() {
     let authority = Authority::new();
     authority.issue("server", "server.test");
@@ -113,12 +149,14 @@ fn one_that_cannot_read_its_key_names_file_and_reason_once() {
 fn one_that_panics_while_it_loads_leaves_perl_serving() {
     let directory = tempfile::tempdir().unwrap();
     let app = directory.path().join("app.psgi");
+    let socket = directory.path().join("a.sock");
     fs::write(&app, "sub { [200, [], ['one']] }").unwrap();
-    let mut versions = Versions::serve_in(directory, &["app.psgi"]);
+    let mut versions = Versions::serve_in(directory, &["app.psgi", "-l", "unix:a.sock"]);
     fs::write(&app, "die 'not today'").unwrap();
     let message = versions.fails();
     assert!(message.contains("not today"), "{message}");
     assert!(versions.get("/").ends_with("one"));
+    assert!(get_at(&socket).ends_with("one"));
     fs::write(&app, "sub { [200, [], ['two']] }").unwrap();
     versions.upgrade();
     assert!(versions.get("/").ends_with("two"));

@@ -3,19 +3,11 @@
 use std::fs;
 use std::io::Write;
 use std::os::unix::net::UnixStream;
-use std::path::Path;
 
 use rustix::process::geteuid;
 
 use crate::program::{Running, command, read_to_end};
-use crate::versions::{Versions, until};
-
-fn get_at(socket: &Path) -> String {
-    let mut client = UnixStream::connect(socket).unwrap();
-    let request = b"GET /hello HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n";
-    client.write_all(request).unwrap();
-    read_to_end(client)
-}
+use crate::versions::{Versions, get_at, until};
 
 #[test]
 fn the_file_of_the_number_is_true_after_each_upgrade() {

@@ -4,7 +4,8 @@ use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::os::unix::fs::{PermissionsExt, symlink};
-use std::path::PathBuf;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -12,7 +13,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use tempfile::TempDir;
 
-use crate::program::{Running, command, output};
+use crate::program::{Running, command, output, read_to_end};
 
 /// The time-out of a condition; only a failing test waits so long.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
@@ -170,6 +171,16 @@ pub(crate) fn until(failure: &str, mut condition: impl FnMut() -> bool) {
         assert!(begin.elapsed() < PATIENCE, "{failure}");
         thread::park_timeout(Duration::from_millis(5));
     }
+}
+
+/// Returns the response of whoever listens on the Unix socket at this path.
+#[track_caller]
+pub(crate) fn get_at(socket: &Path) -> String {
+    let mut client = UnixStream::connect(socket).unwrap();
+    client.set_read_timeout(Some(PATIENCE)).unwrap();
+    let request = b"GET /hello HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n";
+    client.write_all(request).unwrap();
+    read_to_end(client)
 }
 
 /// A connection that is kept.

@@ -70,6 +70,9 @@ async fn serve<A: App>(app: A, mut member: Member) -> io::Result<Vec<Aborted>> {
         // They are the version before's, and what waits there is.
         listeners.clear();
     }
+    for listener in &mut listeners {
+        listener.get_mut().own(member.settings.limits.untaken_max());
+    }
     let accepting = listeners
         .into_iter()
         .map(|listener| tasks::spawn(accept_or_say(Rc::clone(&home), listener)));

@@ -51,6 +51,7 @@ impl InheritedSocket {
             socket: self.0,
             address,
             file: None,
+            borrowed: None,
             handed: None,
             alone: true,
             is_proxied: false,

@@ -11,12 +11,12 @@ mod waited;
 
 use std::io;
 use std::net::SocketAddr;
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use socket2::{Domain, Protocol, Socket, Type};
+use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
 pub(crate) use accept::{Accepted, AcceptedSocket, Fault};
 pub(crate) use acceptor::AnyStream;
@@ -24,7 +24,7 @@ pub use acceptor::{AcceptedStream, Acceptor};
 pub(crate) use defer_accept::DEFERRED;
 pub use inherited::InheritedSocket;
 pub(crate) use refuse::{BUSY, TOO_MANY, Unread};
-pub(crate) use taken_over::take_over;
+pub(crate) use taken_over::{Borrowed, take_over};
 
 use crate::upgrade::Handed;
 use crate::{Address, Error};
@@ -44,6 +44,8 @@ pub(crate) struct Listener {
     pub(crate) address: Address,
     /// The file of a Unix socket, which goes with it unless the next version has it.
     file: Option<SocketFile>,
+    /// There as long as the version before serves the socket, and may go on with it.
+    pub(crate) borrowed: Option<Borrowed>,
     /// There if the socket goes over to the next version.
     pub(crate) handed: Option<Arc<Handed>>,
     /// The only one of its address, so that its loop passes connections on to the others.
@@ -77,8 +79,12 @@ impl Listener {
 
     /// Has the system end connections whose client takes nothing of what was sent for `time`, and
     /// those that were closed with something left to send, which it would else keep for minutes
-    /// (tcp(7), `TCP_USER_TIMEOUT`). Accepted connections inherit it.
+    /// (tcp(7), `TCP_USER_TIMEOUT`). Accepted connections inherit it. One that is borrowed gets it
+    /// when it becomes [this version's](Self::own).
     pub(crate) fn set_untaken_max(&self, time: Duration) {
+        if self.borrowed.is_some() {
+            return;
+        }
         if let ListenerSocket::Tcp(listener) = &self.socket {
             // None that the system cannot count is none at all: a listener that was taken over may
             // have one already.
@@ -176,6 +182,7 @@ fn adopt_unix(listener: UnixListener) -> io::Result<Listener> {
         address: Address::Unix(address.as_pathname().unwrap_or(Path::new("")).to_owned()),
         socket: ListenerSocket::Unix(listener),
         file: None,
+        borrowed: None,
         handed: None,
         alone: true,
         is_proxied: false,
@@ -223,6 +230,7 @@ fn join(
         .map(|listener| Listener {
             socket: ListenerSocket::Tcp(listener),
             file: None,
+            borrowed: None,
             handed: None,
             address: Address::Tcp(local),
             alone,
@@ -258,12 +266,13 @@ fn listen(socket: Socket, backlog: u16) -> io::Result<std::net::TcpListener> {
 fn bind_unix(path: &Path, backlog: u16) -> io::Result<Listener> {
     remove_stale(path)?;
     let socket = Socket::new(Domain::UNIX, Type::STREAM.nonblocking(), None)?;
-    socket.bind(&socket2::SockAddr::unix(path)?)?;
+    socket.bind(&SockAddr::unix(path)?)?;
     socket.listen(backlog.into())?;
     let address = Address::Unix(path.to_owned());
     Ok(Listener {
         socket: ListenerSocket::Unix(socket.into()),
         file: Some(SocketFile(path.to_owned())),
+        borrowed: None,
         handed: None,
         address,
         alone: true,
@@ -280,7 +289,10 @@ fn remove_stale(path: &Path) -> io::Result<()> {
     if !is_socket {
         return Ok(());
     }
-    match UnixStream::connect(path) {
+    // One that waits would wait for room in the queue of whoever listens there, without end;
+    // this one is told that there is none (connect(2), `EAGAIN`).
+    let socket = Socket::new(Domain::UNIX, Type::STREAM.nonblocking(), None)?;
+    match socket.connect(&SockAddr::unix(path)?) {
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
             std::fs::remove_file(path)
         }

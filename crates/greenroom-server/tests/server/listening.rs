@@ -3,13 +3,16 @@
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::os::unix::net::UnixListener;
 use std::path::Path;
+use std::sync::mpsc;
+use std::thread;
 use std::time::Duration;
 
 use greenroom_server::{Address, Error, Server};
+use socket2::{Domain, SockAddr, Socket, Type};
 use tempfile::tempdir;
 
 use crate::client::Client;
-use crate::rig::{Rig, app, text, within};
+use crate::rig::{HUNG_FOR_REAL, Rig, app, text, within};
 
 pub(crate) const ANY_PORT: SocketAddr =
     SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
@@ -119,6 +122,33 @@ fn a_socket_file_that_somebody_listens_on_is_refused_and_kept() {
     );
     assert!(path.exists());
     drop(first);
+}
+
+#[test]
+fn a_socket_file_whose_listener_has_a_full_queue_is_refused_and_kept() {
+    let directory = tempdir().unwrap();
+    let path = directory.path().join("server.sock");
+    let address = SockAddr::unix(&path).unwrap();
+    let socket = || Socket::new(Domain::UNIX, Type::STREAM.nonblocking(), None).unwrap();
+    let listener = socket();
+    listener.bind(&address).unwrap();
+    listener.listen(0).unwrap();
+    let clients = std::iter::repeat_with(socket);
+    // Until the system says that there is no room for one more.
+    let waiting: Vec<_> = clients
+        .take_while(|client| client.connect(&address).is_ok())
+        .collect();
+    assert!(!waiting.is_empty());
+    let (tell, told) = mpsc::channel();
+    let refused = unix(&path);
+    // A thread of its own, which could wait without end.
+    thread::spawn(move || tell.send(bind_error(refused)));
+    let said = told.recv_timeout(HUNG_FOR_REAL).unwrap();
+    assert!(
+        said.contains("in use") && said.contains("server.sock"),
+        "{said}"
+    );
+    assert!(path.exists());
 }
 
 #[test]

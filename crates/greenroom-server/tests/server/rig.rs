@@ -30,7 +30,7 @@ pub(crate) type Reply = Result<Response<Body>, BoxError>;
 
 /// Longer than any time-out of the server; a test that takes it hangs.
 const HUNG: Duration = Duration::from_hours(24);
-const HUNG_FOR_REAL: Duration = Duration::from_mins(1);
+pub(crate) const HUNG_FOR_REAL: Duration = Duration::from_mins(1);
 
 /// Runs a test where it can start a server on its own thread. For tests on the paused clock.
 pub(crate) async fn local<F: Future>(test: F) -> F::Output {
