@@ -60,6 +60,17 @@ impl Rewound {
         }
     }
 
+    /// Lets the client take any time, as long as it takes a byte each `write_timeout`.
+    pub(super) fn lift_rate(&mut self) {
+        self.pace.rate_min = 0;
+    }
+
+    /// Returns `true` if the client has ended its side, or is gone, whether or not what it sent
+    /// before was read.
+    pub(super) fn has_ended(&self) -> bool {
+        self.socket.has_ended()
+    }
+
     /// Stands in for one that was moved elsewhere.
     pub(super) fn gone() -> Self {
         let pace = Pace {

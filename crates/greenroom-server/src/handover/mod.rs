@@ -17,6 +17,7 @@ mod websocket;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
 use hyper::server::conn::http1;
@@ -31,7 +32,11 @@ use crate::request_handle::Line;
 use io::{Pace, Rewound};
 use requests::Requests;
 use spelling::Spelling;
-use tunnel::Tunnel;
+use tunnel::{Held, Opened, Tunnel};
+
+/// Bytes of a request to upgrade that hyper reads ahead, and of a response to one that it holds
+/// before it asks for more, unless a head may be longer.
+const HYPER_BUFFER_BYTES: usize = 64 * 1_024;
 
 /// A connection that hyper takes over.
 pub(crate) struct Handed<A: App> {
@@ -62,11 +67,7 @@ pub(crate) async fn serve<A: App>(home: Rc<Loop<A>>, handed: Handed<A>) {
     let limits = &home.settings.limits;
     let pace = Pace {
         write_timeout: limits.write_timeout,
-        rate_min: match handed.protocol {
-            Protocol::Http2 => limits.response_rate_min,
-            // A tunnel's pace is for its two ends to agree on.
-            Protocol::Upgrade => 0,
-        },
+        rate_min: limits.response_rate_min,
     };
     let io = Rewound::new(handed.socket, handed.unsent, handed.input, pace);
     let serving = async {
@@ -115,15 +116,23 @@ async fn serve_upgrade<A: App>(
     let guard = (permit, Arc::clone(&entry));
     let names = Arc::default();
     let spelling = Spelling::new(Arc::clone(&names));
-    let tunnel = Tunnel::new(io, home.told.clone(), Arc::clone(&line), spelling, guard);
+    let opened = Opened::default();
+    let held = Held::new(Arc::clone(&home.memory), Arc::clone(&opened));
+    let told = home.told.clone();
+    let tunnel = Tunnel::new(io, told, Arc::clone(&line), spelling, held, guard);
+    let limits = &home.settings.limits;
     let mut builder = http1::Builder::new();
     builder
         .timer(TokioTimer::new())
-        .max_headers(home.settings.limits.fields_max)
+        .max_headers(limits.fields_max)
+        .max_buf_size(HYPER_BUFFER_BYTES.max(limits.head_bytes_max))
         .half_close(home.settings.half_close);
     let requests = requests.of_tunnel(entry, line, names);
     builder
         .serve_connection(TokioIo::new(tunnel), requests)
         .with_upgrades()
-        .await
+        .await?;
+    // If it has ended instead, there is nobody to see that.
+    opened.store(true, Ordering::Relaxed);
+    Ok(())
 }

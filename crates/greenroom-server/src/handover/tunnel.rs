@@ -2,17 +2,20 @@ use std::fmt;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::watch;
-use tokio::time::{Sleep, sleep};
+use tokio::task::coop::poll_proceed;
+use tokio::time::{Instant, Sleep, sleep};
 
 use super::io::Rewound;
 use super::spelling::Spelling;
 use super::websocket::{Written, close_frame};
 use crate::drain::Phase;
+use crate::memory::Memory;
 use crate::request_handle::Line;
 
 /// A connection that may become a WebSocket. When the server drains, it sends a close frame
@@ -28,10 +31,23 @@ pub(super) struct Tunnel<G> {
     told: watch::Receiver<Phase>,
     line: Arc<Line>,
     spelling: Spelling,
-    /// A writer that waits for room, in a task of its own perhaps: the close frame waits in the
-    /// same place of the socket.
+    /// There until the connection is a tunnel.
+    held: Option<Held>,
+    /// The reader that waits, and the writer, in a task of its own perhaps. Whichever was polled
+    /// last has the socket wake it for the close frame, in the writer's place, and wakes the other.
+    reader: Option<Waker>,
     writer: Option<Waker>,
     _guard: G,
+}
+
+/// Set when the connection is a tunnel: hyper has given it to the application.
+pub(super) type Opened = Arc<AtomicBool>;
+
+/// The output of a connection that hyper holds, since the client does not take it.
+pub(super) struct Held {
+    opened: Opened,
+    memory: Arc<Memory>,
+    bytes: usize,
 }
 
 enum Leaving {
@@ -44,8 +60,12 @@ enum Leaving {
     /// The rest of the close frame.
     Sending(&'static [u8]),
     /// Drops what the application writes. The client has until then to reply (RFC 6455, 7.1.1); if
-    /// it does not, the application reads the end of the stream.
-    Done(Pin<Box<Sleep>>),
+    /// it does not, the application reads the end of the stream, and cannot write any more.
+    Done {
+        reply_due: Pin<Box<Sleep>>,
+        /// The application reads, and sees for itself when the client has replied or left.
+        is_read: bool,
+    },
 }
 
 /// Time that a client may take to reply to the close frame.
@@ -57,6 +77,7 @@ impl<G> Tunnel<G> {
         told: watch::Receiver<Phase>,
         line: Arc<Line>,
         spelling: Spelling,
+        held: Held,
         guard: G,
     ) -> Self {
         let mut awaited = told.clone();
@@ -71,13 +92,15 @@ impl<G> Tunnel<G> {
             told,
             line,
             spelling,
+            held: Some(held),
+            reader: None,
             writer: None,
             _guard: guard,
         }
     }
 
-    /// Handles a drain on behalf of the writer. Only the reader waits for one: a writer that did
-    /// would take the reader's place as the one to be woken.
+    /// Handles a drain on behalf of the writer. Only the reader waits for one, and for the reply: a
+    /// writer that did would take the reader's place as the one to be woken.
     fn poll_leave_writing(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         if matches!(self.leaving, Leaving::No(_)) {
             if *self.told.borrow() == Phase::Serving {
@@ -85,7 +108,18 @@ impl<G> Tunnel<G> {
             }
             self.leaving = self.begin_to_leave();
         }
-        self.poll_leave(cx)
+        ready!(self.poll_leave(cx))?;
+        let Leaving::Done { reply_due, is_read } = &self.leaving else {
+            return Poll::Ready(Ok(()));
+        };
+        // What is dropped never has to wait: a writer that goes on would hold up its loop for ever.
+        ready!(poll_proceed(cx)).made_progress();
+        let is_due = Instant::now() >= reply_due.deadline();
+        // One that only writes learns of the client's end from nobody else.
+        if is_due || (!is_read && self.io.has_ended()) {
+            return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
+        }
+        Poll::Ready(Ok(()))
     }
 
     fn begin_to_leave(&self) -> Leaving {
@@ -109,19 +143,123 @@ impl<G> Tunnel<G> {
                 }
                 Leaving::Sending(left) if !left.is_empty() => {
                     let io = Pin::new(&mut self.io);
-                    let sent = ready!(io.poll_write(cx, left))?;
-                    *left = &left[sent..];
-                }
-                Leaving::Sending(_) => {
-                    self.leaving = Leaving::Done(Box::pin(sleep(RESPONSE_TIMEOUT)));
-                    if let Some(writer) = self.writer.take() {
-                        writer.wake();
+                    match ready!(io.poll_write(cx, left)) {
+                        Ok(sent) => *left = &left[sent..],
+                        Err(error) => {
+                            self.wake_both();
+                            return Poll::Ready(Err(error));
+                        }
                     }
                 }
-                Leaving::ByApplication | Leaving::Due | Leaving::Done(_) => {
+                Leaving::Sending(_) => {
+                    self.leaving = Leaving::Done {
+                        reply_due: Box::pin(sleep(RESPONSE_TIMEOUT)),
+                        is_read: false,
+                    };
+                    self.wake_both();
+                }
+                Leaving::ByApplication | Leaving::Due | Leaving::Done { .. } => {
                     return Poll::Ready(Ok(()));
                 }
             }
+        }
+    }
+
+    fn wake_both(&mut self) {
+        let waiting = [self.reader.take(), self.writer.take()];
+        waiting.into_iter().flatten().for_each(Waker::wake);
+    }
+
+    fn poll_input(
+        &mut self,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        // While the close frame waits for room, reading goes on: both sides may be writing.
+        if let Poll::Ready(Err(error)) = self.poll_leave(cx) {
+            return Poll::Ready(Err(error));
+        }
+        if let Leaving::Done { reply_due, is_read } = &mut self.leaving {
+            *is_read = true;
+            if reply_due.as_mut().poll(cx).is_ready() {
+                return Poll::Ready(Ok(()));
+            }
+        }
+        Pin::new(&mut self.io).poll_read(cx, buffer)
+    }
+
+    fn poll_output(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        ready!(self.poll_leave_writing(cx))?;
+        if matches!(self.leaving, Leaving::Done { .. }) {
+            return Poll::Ready(Ok(bytes.len()));
+        }
+        self.look_whether_opened();
+        let spelled = self.spelling.spelled(bytes);
+        let written = Pin::new(&mut self.io).poll_write(cx, spelled);
+        let sent = match &written {
+            Poll::Ready(Ok(sent)) => *sent,
+            _ => 0,
+        };
+        if let Some(held) = &mut self.held {
+            // hyper offers all that it holds.
+            held.change(bytes.len() - sent);
+        }
+        ready!(written)?;
+        self.written.note(&spelled[..sent]);
+        self.spelling.note(sent);
+        Poll::Ready(Ok(sent))
+    }
+
+    fn poll_flushed(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        ready!(self.poll_leave_writing(cx))?;
+        self.look_whether_opened();
+        Pin::new(&mut self.io).poll_flush(cx)
+    }
+
+    /// Lifts the limits of a response once the connection is a tunnel: its pace is for its two ends
+    /// to agree on, and the application holds what it writes.
+    fn look_whether_opened(&mut self) {
+        if self.held.as_ref().is_some_and(Held::is_over) {
+            self.held = None;
+            self.io.lift_rate();
+        }
+    }
+}
+
+impl Held {
+    pub(super) fn new(memory: Arc<Memory>, opened: Opened) -> Self {
+        Self {
+            opened,
+            memory,
+            bytes: 0,
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        // Relaxed suffices: the limits may hold for some bytes more.
+        self.opened.load(Ordering::Relaxed)
+    }
+
+    fn change(&mut self, bytes: usize) {
+        if bytes != self.bytes {
+            self.memory.change(self.bytes, bytes);
+            self.bytes = bytes;
+        }
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.change(0);
+    }
+}
+
+/// Keeps the waker of whoever has to wait.
+fn keep_if_pending<T>(polled: &Poll<T>, place: &mut Option<Waker>, cx: &Context<'_>) {
+    if polled.is_pending() {
+        match place {
+            Some(waker) => waker.clone_from(cx.waker()),
+            None => *place = Some(cx.waker().clone()),
         }
     }
 }
@@ -133,16 +271,9 @@ impl<G: Unpin> AsyncRead for Tunnel<G> {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let this = self.get_mut();
-        // While the close frame waits for room, reading goes on: both sides may be writing.
-        if let Poll::Ready(Err(error)) = this.poll_leave(cx) {
-            return Poll::Ready(Err(error));
-        }
-        if let Leaving::Done(reply_due) = &mut this.leaving
-            && reply_due.as_mut().poll(cx).is_ready()
-        {
-            return Poll::Ready(Ok(()));
-        }
-        Pin::new(&mut this.io).poll_read(cx, buffer)
+        let read = this.poll_input(cx, buffer);
+        keep_if_pending(&read, &mut this.reader, cx);
+        read
     }
 }
 
@@ -153,29 +284,23 @@ impl<G: Unpin> AsyncWrite for Tunnel<G> {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
-        ready!(this.poll_leave_writing(cx))?;
-        if matches!(this.leaving, Leaving::Done(_)) {
-            return Poll::Ready(Ok(bytes.len()));
-        }
-        let bytes = this.spelling.spelled(bytes);
-        let written = Pin::new(&mut this.io).poll_write(cx, bytes);
-        if written.is_pending() {
-            this.writer = Some(cx.waker().clone());
-        }
-        let sent = ready!(written)?;
-        this.written.note(&bytes[..sent]);
-        this.spelling.note(sent);
-        Poll::Ready(Ok(sent))
+        let written = this.poll_output(cx, bytes);
+        keep_if_pending(&written, &mut this.writer, cx);
+        written
     }
 
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
-        ready!(this.poll_leave_writing(cx))?;
-        Pin::new(&mut this.io).poll_flush(cx)
+        let flushed = this.poll_flushed(cx);
+        keep_if_pending(&flushed, &mut this.writer, cx);
+        flushed
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.get_mut().io).poll_shutdown(cx)
+        let this = self.get_mut();
+        let ended = Pin::new(&mut this.io).poll_shutdown(cx);
+        keep_if_pending(&ended, &mut this.writer, cx);
+        ended
     }
 }
 

@@ -36,11 +36,12 @@ async fn asked(server: &Rig) -> Client {
     client
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_client_that_takes_half_the_rate_is_disconnected_after_some_60_s() {
+/// Asserts that a client that asks by this request, and takes half the rate, is disconnected.
+pub(crate) async fn assert_disconnected_at_half_the_rate(request: String) {
     local(async {
         let (server, mut told) = endless_at(50_000);
-        let mut client = asked(&server).await;
+        let mut client = server.connect().await;
+        client.send(request).await;
         let since = Instant::now();
         // 25,000 bytes a second, never 30 s without a byte: half of each second is lost.
         while told.try_recv().is_err() && since.elapsed() < 300 * SECOND {
@@ -54,6 +55,11 @@ async fn a_client_that_takes_half_the_rate_is_disconnected_after_some_60_s() {
         );
     })
     .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_takes_half_the_rate_is_disconnected_after_some_60_s() {
+    assert_disconnected_at_half_the_rate(get("/")).await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,5 +1,7 @@
 //! axum's own WebSocket extractor, frame by frame.
 
+use std::time::Duration;
+
 use axum::Router;
 use axum::body::Body;
 use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
@@ -11,6 +13,7 @@ use hyper::upgrade::Upgraded;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
+use tokio::time::sleep;
 
 use crate::rig::{Rig, exchange, within};
 
@@ -37,6 +40,13 @@ async fn echo(mut socket: WebSocket) {
 fn app() -> Router {
     let upgrade = |upgrade: WebSocketUpgrade| async { upgrade.on_upgrade(echo) };
     Router::new().route("/ws", any(upgrade))
+}
+
+/// Sends messages, and receives none.
+async fn push(mut socket: WebSocket) {
+    while socket.send(Message::Text("tick".into())).await.is_ok() {
+        sleep(Duration::from_millis(10)).await;
+    }
 }
 
 /// A client's text frame of up to 125 bytes (RFC 6455, 5.2), masked by zeros.
@@ -208,6 +218,26 @@ async fn a_drain_sends_a_close_frame_and_waits_for_its_reply() {
         let mut rest = Vec::new();
         quiet.0.read_to_end(&mut rest).await.unwrap();
         assert_eq!(rest, b"");
+        assert_eq!(server.end().await.aborted, []);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_handler_that_receives_nothing_ends_at_a_drain_when_its_client_has_left() {
+    within(async {
+        let upgrade = |upgrade: WebSocketUpgrade| async { upgrade.on_upgrade(push) };
+        let server = Rig::start(Router::new().route("/ws", any(upgrade)));
+        let mut socket = Socket::open(&server, b"").await;
+        assert_eq!(socket.receive().await, (0x81, b"tick".to_vec()));
+        server.handle.drain();
+        let mut frame = socket.receive().await;
+        while frame.0 == 0x81 {
+            frame = socket.receive().await;
+        }
+        assert_eq!(frame, (0x88, vec![0x03, 0xe9]));
+        socket.send(&[0x88, 0x82, 0, 0, 0, 0, 0x03, 0xe9]).await;
+        drop(socket);
         assert_eq!(server.end().await.aborted, []);
     })
     .await;
