@@ -124,9 +124,13 @@ settings! {
         /// Size of responses that a connection of HTTP/2 or HTTP/3 holds for a slow client.
         ///
         /// Over all its streams; over HTTP/2 32 KiB a stream, and 1 KiB for each even where others
-        /// hold the rest. The application is asked for more when the client has taken some. What it
-        /// has made by then counts for no more than what was passed on of it: a body that is one
-        /// piece is in memory as a whole.
+        /// hold the rest, for which up to half of the size is kept. By default that would do for
+        /// 128 streams; each one more may hold 64 bytes beyond it. Over HTTP/3 the size is 16 MiB
+        /// at most.
+        ///
+        /// The application is asked for more when the client has taken some. What it has made by
+        /// then counts for no more than what was passed on of it: a body that is one piece is in
+        /// memory as a whole.
         output_bytes_max: usize as Size = 262_144, 1..=usize::MAX;
 
         /// Connections at once of one address (of IPv6: of its /64); 429 beyond.
@@ -187,7 +191,9 @@ settings! {
         /// Time for which a drain keeps idle connections, for requests that are on their way.
         ///
         /// Such a request is served, and its connection ends with the response. The default is more
-        /// than a request takes around the world; 0s closes at once what has sent nothing yet.
+        /// than a request takes around the world; 0s closes at once what has sent nothing yet. For
+        /// as long, new connections are kept for their header of the PROXY protocol, and for the
+        /// first message of their handshake of TLS, whose rest has its `handshake_timeout`.
         drain_grace: Duration as Time = Duration::from_millis(500), Duration::ZERO..=Duration::MAX;
 
         /// Time in which the next version must be ready at an upgrade; it is ended beyond.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv};
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
 use super::acceptor::{begin, watched};
 use super::{Loop, tasks};
@@ -50,7 +50,7 @@ pub(super) fn begin_announced<A: App>(home: &Rc<Loop<A>>, mut accepted: Accepted
     }
 }
 
-/// Waits for the header, for no longer than for a head, and no longer than the server serves.
+/// Waits for the header, for no longer than for a head, and in a drain than for a request.
 async fn wait<A: App>(home: Rc<Loop<A>>, mut accepted: Accepted) {
     // The connection takes its own when it begins.
     let _permit = home.permits.acquire(None);
@@ -58,11 +58,12 @@ async fn wait<A: App>(home: Rc<Loop<A>>, mut accepted: Accepted) {
     if accepted.deferred && accepted.input.is_empty() {
         time = time.saturating_sub(DEFERRED);
     }
-    let mut told = home.told.clone();
     let read = tokio::select! {
         biased;
-        _ = told.wait_for(|phase| *phase != Phase::Serving) => return,
+        () = home.ended() => return,
+        // Before the grace is looked at: a header that is there is read without one, too.
         read = timeout(time, read_header(&mut accepted)) => read,
+        () = home.grace_over() => Ok(Err(Unannounced::Late)),
     };
     match read.unwrap_or(Err(Unannounced::Late)) {
         Ok(announced) => begin(&home, accepted.announced(announced)),
@@ -109,6 +110,17 @@ fn tell<A: App>(home: &Loop<A>, accepted: &Accepted, error: &Unannounced) {
         tracing::warn!(%error, ?peer, %address, "a connection is closed unserved");
     } else {
         tracing::debug!(%error, ?peer, %address, "a connection is closed unserved");
+    }
+}
+
+impl<A: App> Loop<A> {
+    /// Completes when the server has drained for [`drain_grace`](crate::Limits::drain_grace): for a
+    /// connection that was accepted meanwhile, when it has waited for as long.
+    pub(super) async fn grace_over(&self) {
+        let mut told = self.told.clone();
+        // Not kept: it is a lock of whoever tells.
+        drop(told.wait_for(|phase| *phase != Phase::Serving).await);
+        sleep(self.settings.limits.drain_grace).await;
     }
 }
 

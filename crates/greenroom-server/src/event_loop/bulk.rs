@@ -20,8 +20,8 @@ pub(crate) struct Ticket(NonZero<u64>);
 /// Limits the bytes of bodies that a loop moves in a round, between two looks for new events.
 ///
 /// A connection that serves many requests ends the round. One that would move or serve more waits
-/// in a queue, which has at most two places for each connection of the loop, and is called in the
-/// order in which they came.
+/// in a queue, and is called in the order in which they came. The queue has at most two places for
+/// each connection of the loop, and one for each response over HTTP/3.
 #[derive(Debug)]
 pub(crate) struct Bulk {
     /// Bytes that may be moved in this round.

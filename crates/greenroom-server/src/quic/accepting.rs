@@ -80,7 +80,7 @@ impl Accepting {
         }
     }
 
-    /// Takes what these endpoints had read before the server drained, and gives the loops the
+    /// Takes what these endpoints may have read before the server drained, and gives the loops the
     /// connections whose handshakes are under way: nobody else will have them. What comes later is
     /// a stranger's, unless the next version, to which the reading `is_left`, knows better.
     pub(super) async fn finish(
@@ -88,8 +88,13 @@ impl Accepting {
         endpoints: impl Iterator<Item = &Endpoint>,
         is_left: bool,
     ) {
+        // An endpoint keeps no more of them, and while it is flooded there is always one.
+        let incoming_max = self.settings.limits.handshakes_max;
         for endpoint in endpoints {
-            while let Some(incoming) = waiting(endpoint).await {
+            for _ in 0..incoming_max {
+                let Some(incoming) = waiting(endpoint).await else {
+                    break;
+                };
                 self.consider(incoming, endpoint);
                 yield_now().await;
             }

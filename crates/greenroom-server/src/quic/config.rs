@@ -18,6 +18,10 @@ use crate::{Limits, Tls, TlsError};
 pub(crate) const INPUT_BYTES_MAX: u32 = 16 * STREAM_BYTES_MAX;
 /// The same of one stream: an upload sends as much in each round trip, so with 50 ms 5 MB a second.
 pub(crate) const STREAM_BYTES_MAX: u32 = 256 * 1_024;
+/// Bytes of responses that a connection holds at most, whatever `output_bytes_max` says: what 1
+/// Gbit/s brings in 130 ms. QUIC takes all that the window has room for, so one without a bound
+/// would hold a body without end as far as it is made.
+pub(crate) const OUTPUT_BYTES_CEILING: usize = 16 * 1_024 * 1_024;
 /// Bytes of clients whose handshakes have not begun.
 const INCOMING_BYTES_MAX: u64 = 16 * 1_024 * 1_024;
 /// Streams of one direction that a client may have open: the three that HTTP/3 has, and some of
@@ -88,13 +92,14 @@ pub(crate) fn streams_max(limits: &Limits) -> u32 {
 }
 
 fn transport(limits: &Limits) -> TransportConfig {
+    let output_bytes_max = limits.output_bytes_max.min(OUTPUT_BYTES_CEILING);
     let mut transport = TransportConfig::default();
     transport
         .max_concurrent_bidi_streams(streams_max(limits).into())
         .max_concurrent_uni_streams(UNIDIRECTIONAL_MAX.into())
         .stream_receive_window(STREAM_BYTES_MAX.into())
         .receive_window(INPUT_BYTES_MAX.into())
-        .send_window(limits.output_bytes_max as u64)
+        .send_window(output_bytes_max as u64)
         .max_idle_timeout(Some(idle_timeout()))
         .keep_alive_interval(Some(PING_INTERVAL))
         .datagram_receive_buffer_size(None);

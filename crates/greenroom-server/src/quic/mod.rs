@@ -35,7 +35,9 @@ use crate::settings::Settings;
 use crate::upgrade::{Handed, Part, Upgrades};
 use crate::{Address, ConnectionInfo, Error};
 use accepting::Accepting;
-pub(crate) use config::{Config, INPUT_BYTES_MAX, PROTOCOL, STREAM_BYTES_MAX, streams_max};
+pub(crate) use config::{
+    Config, INPUT_BYTES_MAX, OUTPUT_BYTES_CEILING, PROTOCOL, STREAM_BYTES_MAX, streams_max,
+};
 use socket::Socket;
 pub(crate) use sockets::listen;
 use sockets::{Bound, Next, Reading};

@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use crate::client::get;
 use crate::http2_frames::{
-    DATA, END_HEADERS, END_STREAM, Frames, GOAWAY, HEADERS, RST_STREAM, packed,
+    DATA, END_HEADERS, END_STREAM, FRAME_BYTES_MAX, Frames, GOAWAY, HEADERS, RST_STREAM, packed,
 };
 use crate::rig::{Body, Reply, Rig, app, assert_elapsed, local, settle, streamed, text};
 
@@ -119,6 +119,73 @@ async fn who_reads_nothing_is_asked_little_for_and_is_disconnected_after_30_s() 
             .map(|frame| frame.content.len())
             .sum();
         assert!(received < 2_000_000, "{received}");
+    })
+    .await;
+}
+
+/// However many streams there might be, and where there is little to hold.
+#[tokio::test(start_paused = true)]
+async fn a_long_response_that_is_alone_comes_in_frames_of_full_length() {
+    local(async {
+        for (streams_max, kibibytes) in [(250, 256), (u32::MAX, 256), (100, 64)] {
+            let limits = Limits {
+                streams_max,
+                output_bytes_max: kibibytes * 1_024,
+                ..Limits::default()
+            };
+            let respond = |request| handler(request, Arc::default());
+            let server = Rig::with(app(respond), |builder| builder.limits(limits));
+            let mut client = Frames::with_window(&server.path, WINDOW_MAX).await;
+            client.open(0, WINDOW_MAX - 65_535).await;
+            client.get(1, "/whole").await;
+            let lengths = lengths_of_data(&mut client).await;
+            assert_eq!(lengths.iter().sum::<usize>(), 1_000_000);
+            let frames = 1_000_000_usize.div_ceil(FRAME_BYTES_MAX);
+            assert_eq!(lengths.len(), frames, "{streams_max} {kibibytes}");
+        }
+    })
+    .await;
+}
+
+/// The lengths of the frames of a response, the only one to come.
+async fn lengths_of_data(client: &mut Frames) -> Vec<usize> {
+    let mut lengths = Vec::new();
+    loop {
+        let frame = client.next().await.expect("the response goes on");
+        if frame.kind == DATA && !frame.content.is_empty() {
+            lengths.push(frame.content.len());
+        }
+        if frame.flags & END_STREAM != 0 {
+            return lengths;
+        }
+    }
+}
+
+/// Though there are more streams than could have a KiB each, none is held up by those that are not
+/// read.
+#[tokio::test(start_paused = true)]
+async fn what_many_streams_hold_is_limited_and_none_holds_up_another() {
+    local(async {
+        let limits = Limits {
+            streams_max: 250,
+            output_bytes_max: 64 * 1_024,
+            // Of which a response that is not taken leaves enough to be served.
+            memory_max: 128 * 1_024,
+            ..Limits::default()
+        };
+        let respond = |request| handler(request, Arc::default());
+        let server = Rig::with(app(respond), |builder| builder.limits(limits));
+        let mut client = Frames::with_window(&server.path, 0).await;
+        client.open(0, WINDOW_MAX - 65_535).await;
+        for number in 0..249 {
+            client.get(2 * number + 1, "/whole").await;
+            settle().await;
+        }
+        sleep(SECOND).await;
+        assert_eq!(server.connect().await.get("/other").await.status, 200);
+        client.get(499, "/whole").await;
+        client.open(499, WINDOW_MAX).await;
+        assert_eq!(client.said(499).await.len(), 1_000_000);
     })
     .await;
 }

@@ -16,7 +16,7 @@ use tempfile::TempDir;
 use tokio::io::AsyncWriteExt;
 use tokio::net::UnixStream;
 use tokio::task::{JoinHandle, spawn_local};
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 use tower::util::BoxCloneService;
 use tower::{ServiceExt, service_fn};
 
@@ -251,16 +251,45 @@ async fn a_header_that_does_not_come_in_10_s_is_waited_for_no_longer() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_drain_waits_for_no_header() {
+async fn a_drain_waits_for_a_header_as_for_a_request() {
+    local(async {
+        let server = Proxied::start();
+        let mut silent = server.connect().await;
+        let mut begun = server.connect().await;
+        begun.send(&V1[..10]).await;
+        let mut slow = server.connect().await;
+        settle().await;
+        // It is accepted when the server drains already.
+        let mut queued = server.connect().await;
+        let since = Instant::now();
+        server.handle.drain();
+        sleep(Duration::from_millis(50)).await;
+        for client in [&mut slow, &mut queued] {
+            client.send(V1).await;
+            let response = client.get("/").await;
+            assert_eq!((response.text(), response.closes()), (TOLD, true));
+        }
+        for client in [&mut silent, &mut begun] {
+            assert!(client.is_closed().await);
+        }
+        assert_elapsed(since, SECOND / 2);
+        drop((slow, queued));
+        server.end().await;
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_end_of_a_drain_waits_for_no_header() {
     local(async {
         let server = Proxied::start();
         let mut client = server.connect().await;
         client.send(&V1[..10]).await;
         settle().await;
         let since = Instant::now();
-        server.end().await;
-        assert_elapsed(since, Duration::ZERO);
+        server.handle.abort();
         assert!(client.is_closed().await);
+        assert_elapsed(since, Duration::ZERO);
     })
     .await;
 }

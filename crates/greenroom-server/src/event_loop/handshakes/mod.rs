@@ -136,7 +136,14 @@ impl<A: App> Handshake<A> {
             self.held.note(self.stream.held());
             hello
         });
-        if hello.await? == Hello::PlainHttp {
+        let hello = tokio::select! {
+            biased;
+            hello = hello => hello?,
+            // Before its first message nothing is under way, as on an idle connection. Once that is
+            // whole, it may be for a slow link that the rest is waited for.
+            () = self.home.grace_over() => return Err(Unshaken::Late),
+        };
+        if hello == Hello::PlainHttp {
             return Err(Unshaken::PlainHttp);
         }
         let owner = self.info.peer.map(|peer| Owner::of(peer.ip()));

@@ -19,13 +19,23 @@ pub(super) const STREAM_BYTES_MAX: usize = 2 * PART_BYTES_MAX;
 /// Bytes that each stream may hold even while others hold all the rest, so that those which their
 /// client does not read never hold up those which it does.
 const ASSURED_BYTES: usize = 1_024;
+/// Divisor of what all streams may hold for what is kept free for those that hold nothing: however
+/// many streams there may be, one that is alone is to have chunks of full length.
+const ASSURED_SHARE: usize = 2;
+/// Bytes that each stream may hold even while others hold all that may be held, which is only where
+/// that is too little to assure them to each of `streams_max`. These are beyond it.
+const LEAST_BYTES: usize = 64;
 
 /// The streams of an HTTP/2 connection, and what is held of their responses until the client takes
 /// it.
 pub(in crate::handover) struct Streams {
     clock: Clock,
-    /// Bytes that all streams may hold, but for those that are assured.
+    /// Bytes that all streams may hold.
+    held_max: usize,
+    /// The same, but for those that are assured.
     shared_max: usize,
+    /// Bytes in a chunk of a stream that is not held up by others.
+    part_bytes_max: usize,
     write_timeout: Duration,
     /// Bytes a second that a client must take.
     rate_min: u64,
@@ -79,11 +89,15 @@ pub(super) struct Running {
 
 impl Streams {
     pub(super) fn new(limits: &Limits, clock: Clock) -> Rc<Self> {
+        let held_max = limits.output_bytes_max;
         let assured = ASSURED_BYTES.saturating_mul(limits.streams_max as usize);
+        let shared_max = held_max - assured.min(held_max / ASSURED_SHARE);
         let now = clock.now();
         Rc::new(Self {
             clock,
-            shared_max: limits.output_bytes_max.saturating_sub(assured),
+            held_max,
+            shared_max,
+            part_bytes_max: PART_BYTES_MAX.min(shared_max).max(ASSURED_BYTES),
             write_timeout: limits.write_timeout,
             rate_min: limits.response_rate_min,
             obstacle: Cell::new(Obstacle::Server),
@@ -264,19 +278,19 @@ impl Streams {
 impl Stream {
     /// Returns the number of bytes of the response that may be passed on now.
     pub(in crate::handover) fn poll_room(self: &Rc<Self>, cx: &Context<'_>) -> Poll<usize> {
-        let (held, of_all) = (self.owed.held(), self.streams.owed.held());
-        if held + PART_BYTES_MAX <= STREAM_BYTES_MAX
-            && of_all + PART_BYTES_MAX <= self.streams.shared_max
-        {
-            return Poll::Ready(PART_BYTES_MAX);
+        let streams = &self.streams;
+        let (held, of_all) = (self.owed.held(), streams.owed.held());
+        let part = streams.part_bytes_max;
+        if held + part <= STREAM_BYTES_MAX && of_all + part <= streams.shared_max {
+            return Poll::Ready(part);
         }
         if held == 0 {
-            return Poll::Ready(ASSURED_BYTES);
+            let is_full = of_all + ASSURED_BYTES > streams.held_max;
+            return Poll::Ready(if is_full { LEAST_BYTES } else { ASSURED_BYTES });
         }
         self.waker.set(Some(cx.waker().clone()));
         if !self.is_queued.replace(true) {
-            let mut waiting = self.streams.waiting.borrow_mut();
-            waiting.push_back(Rc::downgrade(self));
+            streams.waiting.borrow_mut().push_back(Rc::downgrade(self));
         }
         Poll::Pending
     }

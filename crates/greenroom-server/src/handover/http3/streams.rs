@@ -16,7 +16,7 @@ use crate::Limits;
 use crate::event_loop::{Clock, NEVER, Tick, tick_after};
 use crate::handover::http2::Owed;
 use crate::memory::Memory;
-use crate::quic::{INPUT_BYTES_MAX, streams_max};
+use crate::quic::{INPUT_BYTES_MAX, OUTPUT_BYTES_CEILING, streams_max};
 
 /// Streams that may have ended for faults of the client before its connection ends.
 const FAULTS_MAX: usize = 1_024;
@@ -113,7 +113,7 @@ impl Streams {
         quic: quinn::Connection,
     ) -> Rc<Self> {
         let now = clock.now();
-        let output_bytes_max = limits.output_bytes_max as u64;
+        let output_bytes_max = limits.output_bytes_max.min(OUTPUT_BYTES_CEILING) as u64;
         // Without a least rate it is a byte a second.
         let at_least_rate = output_bytes_max / limits.response_rate_min.max(1);
         let at_least_rate = Duration::from_secs(at_least_rate);

@@ -6,8 +6,10 @@ use futures_util::{StreamExt, stream};
 use greenroom_server::Limits;
 use h3::error::Code;
 use http::{HeaderMap, HeaderValue, Method, Request};
+use http_body::Frame;
 use quinn::TransportConfig;
 use tokio::sync::mpsc;
+use tokio::task::yield_now;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::rig::{Client, Rig, client, client_with, endpoint, receive, uri};
@@ -226,6 +228,55 @@ async fn a_client_that_stops_reading_holds_little_and_is_reset_after_30_s() {
 }
 
 const PART_BYTES_OF_CLIENT: u32 = 64 * 1_024;
+
+/// Bytes of a long response that may be sent before all else of the loop has its turn: the first
+/// of it, a round of the loop, and the parts that these end within.
+const TURN_BYTES_MAX: usize = 256 * 1_024;
+
+/// Though the client would take all of it at once, and the server may hold as much.
+#[tokio::test(start_paused = true)]
+async fn a_response_without_end_takes_turns_with_all_else() {
+    local(async {
+        for part_bytes in [10, 1_000, 60_000] {
+            let given = Arc::new(AtomicUsize::new(0));
+            let of_app = Arc::clone(&given);
+            let app = app(move |_| {
+                let given = Arc::clone(&of_app);
+                let parts = stream::repeat(Bytes::from(vec![b'e'; part_bytes])).map(move |part| {
+                    given.fetch_add(part.len(), Ordering::Relaxed);
+                    Ok(Frame::data(part))
+                });
+                async { Ok(streamed(parts)) }
+            });
+            let limits = Limits {
+                output_bytes_max: usize::MAX,
+                ..Limits::default()
+            };
+            let server = Rig::limited(app, limits);
+            let mut transport = TransportConfig::default();
+            transport.stream_receive_window(PART_BYTES_OF_ALL.into());
+            let config = client_with(client_config(), transport);
+            let client = Client::connect(server.address, config).await.unwrap();
+            let head = Request::get(uri("/")).body(()).unwrap();
+            let _stream = client.begin(head).await.unwrap();
+            let (mut before, mut longest) = (0, 0);
+            for _ in 0..TURNS {
+                yield_now().await;
+                let now = given.load(Ordering::Relaxed);
+                longest = longest.max(now - before);
+                before = now;
+            }
+            assert!(before > 0, "no response began");
+            assert!(longest <= TURN_BYTES_MAX, "{part_bytes}: {longest}");
+        }
+    })
+    .await;
+}
+
+/// The window of a client's stream that may be filled at once.
+const PART_BYTES_OF_ALL: u32 = 4 * 1_024 * 1_024;
+/// Turns of the loop, of which some dozens are needed to fill it.
+const TURNS: usize = 1_000;
 
 #[tokio::test]
 async fn a_request_that_the_client_cancels_is_dropped_at_once() {

@@ -3,7 +3,7 @@ use greenroom_server::Limits;
 use h3::error::Code;
 use http::Request;
 use quinn::{ConnectionError, Endpoint, SendStream, TransportConfig};
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, advance, sleep, timeout};
 
 use super::rig::{Rig, Stream, client, client_with, endpoint, receive, uri};
 use super::{SECOND, handler};
@@ -73,6 +73,39 @@ async fn the_end_of_a_drain_aborts_and_reports_what_is_under_way() {
     })
     .await;
 }
+
+/// Each of its datagrams is a client of its own. More of them come in a turn than are refused.
+#[tokio::test(start_paused = true)]
+async fn a_flood_of_new_clients_does_not_keep_a_server_that_drains() {
+    local(async {
+        let limits = Limits {
+            handshakes_max: 4,
+            ..Limits::default()
+        };
+        let server = Rig::limited(app(handler), limits);
+        let (flood, config) = (endpoint(), client());
+        let mut clients = Vec::new();
+        for turn in 0..TURNS {
+            for _ in 0..8 {
+                let connecting = flood.connect_with(config.clone(), server.address, NAME);
+                clients.push(connecting.unwrap());
+            }
+            if turn == 10 {
+                server.handle.drain();
+            }
+            // Nobody waits while the flood goes on, so the clock would stand still.
+            advance(SECOND / 20).await;
+            if server.serving.is_finished() {
+                return;
+            }
+        }
+        panic!("it is kept by {} clients", clients.len());
+    })
+    .await;
+}
+
+/// Turns of a flood, 20 in a second: in those a drain is over that waits for a client's leave.
+const TURNS: usize = 200;
 
 /// Bytes of a stream that a client takes ahead: the settings of the server are fewer, but not
 /// together with a GOAWAY.

@@ -3,6 +3,7 @@
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream as Blocking;
 use std::sync::Arc;
+use std::time::Duration;
 
 use greenroom_server::ClientCertificates;
 use rustls::crypto::cipher::{
@@ -14,12 +15,13 @@ use rustls::{
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
+use tokio::time::sleep;
 use tokio_rustls::{TlsAcceptor, TlsConnector};
 
 use super::certificates::{Files, with_certificate};
 use super::handshakes::{connect, start};
 use crate::over::{CERTIFICATES, NAME, client_config, tls};
-use crate::rig::{Rig, app, settle, text, within};
+use crate::rig::{Rig, app, local, settle, text, within};
 
 /// A client whose records are sent one by one, each when the server has seen those before.
 struct ByRecord {
@@ -103,6 +105,25 @@ async fn a_certificate_may_come_in_many_records() {
             let told = client.ask().await;
             assert!(told.ends_with("certificates:1"), "{told}");
         }
+    })
+    .await;
+}
+
+/// Its link may be slow: the server waits for the rest of a handshake as ever.
+#[tokio::test(start_paused = true)]
+async fn a_handshake_that_has_begun_is_finished_in_a_drain() {
+    local(async {
+        let server = start(tls().build().unwrap());
+        let mut client = ByRecord::new(&server, client_config());
+        client.send().await;
+        settle().await;
+        server.handle.drain();
+        sleep(Duration::from_secs(5)).await;
+        client.shake().await;
+        let told = client.ask().await;
+        assert!(told.contains("TLSv1.3"), "{told}");
+        drop(client);
+        assert_eq!(server.ended().await.aborted, []);
     })
     .await;
 }

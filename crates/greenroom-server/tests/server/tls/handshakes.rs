@@ -15,7 +15,10 @@ use tokio_rustls::client::TlsStream;
 use tower::util::service_fn;
 
 use crate::over::{NAME, client_config, tls};
-use crate::rig::{Rig, app, assert_elapsed, local, text, within};
+use crate::rig::{Rig, app, assert_elapsed, local, settle, text, within};
+
+/// The beginning of a first message.
+const HELLO: [u8; 11] = [22, 3, 1, 0, 200, 1, 0, 0, 196, 3, 3];
 
 /// An application that tells of each request what was agreed upon for its connection.
 #[derive(Clone)]
@@ -170,13 +173,31 @@ async fn an_address_without_tls_stays_so() {
 async fn a_handshake_that_does_not_end_is_ended() {
     local(async {
         let server = start(tls().build().unwrap());
-        let hello = [22, 3, 1, 0, 200, 1, 0, 0, 196, 3, 3];
-        for sent in [0, 1, 6, hello.len()] {
+        for sent in [0, 1, 6, HELLO.len()] {
             let mut client = UnixStream::connect(&server.path).await.unwrap();
             let since = Instant::now();
-            client.write_all(&hello[..sent]).await.unwrap();
+            client.write_all(&HELLO[..sent]).await.unwrap();
             assert_eq!(client.read(&mut [0; 64]).await.unwrap_or(0), 0);
             assert_elapsed(since, Duration::from_secs(10));
+        }
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_drain_waits_for_a_handshake_to_begin_as_for_a_request() {
+    local(async {
+        for sent in [0, 1, 6, HELLO.len()] {
+            let server = start(tls().build().unwrap());
+            let mut client = UnixStream::connect(&server.path).await.unwrap();
+            client.write_all(&HELLO[..sent]).await.unwrap();
+            settle().await;
+            let since = Instant::now();
+            server.handle.drain();
+            assert_eq!(client.read(&mut [0; 64]).await.unwrap_or(0), 0);
+            assert_elapsed(since, Duration::from_millis(500));
+            assert_eq!(server.ended().await.aborted, []);
+            assert!(since.elapsed() < Duration::from_secs(3));
         }
     })
     .await;
