@@ -1,6 +1,8 @@
 //! The memory that the connections of a server hold, and its limit.
 
+use std::cell::Cell;
 use std::fs;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Default limit in bytes where the system does not tell its memory: 256 MiB.
@@ -42,6 +44,46 @@ impl Memory {
         } else {
             self.held.fetch_sub(before - now, Ordering::Relaxed);
         }
+    }
+}
+
+/// Bytes that one connection holds, as the server was last told; none once it is dropped.
+#[derive(Debug)]
+pub(crate) struct Held {
+    memory: Arc<Memory>,
+    bytes: Cell<usize>,
+}
+
+impl Held {
+    pub(crate) fn new(memory: Arc<Memory>) -> Self {
+        Self {
+            memory,
+            bytes: Cell::new(0),
+        }
+    }
+
+    /// Tells the server what the connection holds now.
+    pub(crate) fn note(&self, bytes: usize) {
+        let before = self.bytes.replace(bytes);
+        if bytes != before {
+            self.memory.change(before, bytes);
+        }
+    }
+
+    /// Returns `true` if no new request is to begin.
+    pub(crate) fn is_full(&self) -> bool {
+        self.memory.is_full()
+    }
+
+    /// Returns `true` if the others are at the limit beside this connection.
+    pub(crate) fn is_full_beside(&self) -> bool {
+        self.memory.is_full_beside(self.bytes.get())
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.note(0);
     }
 }
 

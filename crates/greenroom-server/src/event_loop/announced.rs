@@ -6,12 +6,11 @@ use std::time::Duration;
 
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv};
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, timeout};
 
 use super::acceptor::{begin, watched};
 use super::{Loop, tasks};
 use crate::app::App;
-use crate::drain::Phase;
 use crate::listen::{Accepted, AcceptedSocket, DEFERRED};
 use crate::proxies::{Announced, HeaderFault, PROXY_HEADER_BYTES_MAX, read_proxy_header};
 
@@ -110,17 +109,6 @@ fn tell<A: App>(home: &Loop<A>, accepted: &Accepted, error: &Unannounced) {
         tracing::warn!(%error, ?peer, %address, "a connection is closed unserved");
     } else {
         tracing::debug!(%error, ?peer, %address, "a connection is closed unserved");
-    }
-}
-
-impl<A: App> Loop<A> {
-    /// Completes when the server has drained for [`drain_grace`](crate::Limits::drain_grace): for a
-    /// connection that was accepted meanwhile, when it has waited for as long.
-    pub(super) async fn grace_over(&self) {
-        let mut told = self.told.clone();
-        // Not kept: it is a lock of whoever tells.
-        drop(told.wait_for(|phase| *phase != Phase::Serving).await);
-        sleep(self.settings.limits.drain_grace).await;
     }
 }
 

@@ -26,7 +26,7 @@ use std::time::{Duration, SystemTime};
 
 use greenroom_http::Context;
 use tokio::sync::{Notify, mpsc, watch};
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 
 pub(crate) use balance::Balance;
 pub(crate) use bulk::{Bulk, Ticket};
@@ -150,6 +150,15 @@ impl<A: App> Loop<A> {
         if self.phase() != Phase::Ending {
             ending.await;
         }
+    }
+
+    /// Completes when the server has drained for [`drain_grace`](crate::Limits::drain_grace): for a
+    /// connection that was accepted meanwhile, when it has waited for as long.
+    async fn grace_over(&self) {
+        let mut told = self.told.clone();
+        // Not kept: it is a lock of whoever tells.
+        drop(told.wait_for(|phase| *phase != Phase::Serving).await);
+        sleep(self.settings.limits.drain_grace).await;
     }
 
     pub(crate) fn now(&self) -> Tick {

@@ -28,11 +28,12 @@ pub(crate) use in_flight::InFlight;
 use crate::app::App;
 use crate::connection::Socket;
 use crate::event_loop::{Loop, Permit, Tick};
+use crate::memory::Held;
 use crate::request_handle::Line;
 use io::{Pace, Rewound};
 use requests::Requests;
 use spelling::Spelling;
-use tunnel::{Held, Opened, Tunnel};
+use tunnel::{Opened, Tunnel};
 
 /// Bytes of a request to upgrade that hyper reads ahead, and of a response to one that it holds
 /// before it asks for more, unless a head may be longer.
@@ -117,9 +118,9 @@ async fn serve_upgrade<A: App>(
     let names = Arc::default();
     let spelling = Spelling::new(Arc::clone(&names));
     let opened = Opened::default();
-    let held = Held::new(Arc::clone(&home.memory), Arc::clone(&opened));
+    let limited = (Arc::clone(&opened), Held::new(Arc::clone(&home.memory)));
     let told = home.told.clone();
-    let tunnel = Tunnel::new(io, told, Arc::clone(&line), spelling, held, guard);
+    let tunnel = Tunnel::new(io, told, Arc::clone(&line), spelling, limited, guard);
     let limits = &home.settings.limits;
     let mut builder = http1::Builder::new();
     builder

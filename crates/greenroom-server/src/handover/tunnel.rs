@@ -15,7 +15,7 @@ use super::io::Rewound;
 use super::spelling::Spelling;
 use super::websocket::{Written, close_frame};
 use crate::drain::Phase;
-use crate::memory::Memory;
+use crate::memory::Held;
 use crate::request_handle::Line;
 
 /// A connection that may become a WebSocket. When the server drains, it sends a close frame
@@ -31,7 +31,9 @@ pub(super) struct Tunnel<G> {
     told: watch::Receiver<Phase>,
     line: Arc<Line>,
     spelling: Spelling,
-    /// There until the connection is a tunnel.
+    opened: Opened,
+    /// The output that hyper holds, since the client does not take it. There until the connection
+    /// is a tunnel.
     held: Option<Held>,
     /// The reader that waits, and the writer, in a task of its own perhaps. Whichever was polled
     /// last has the socket wake it for the close frame, in the writer's place, and wakes the other.
@@ -42,13 +44,6 @@ pub(super) struct Tunnel<G> {
 
 /// Set when the connection is a tunnel: hyper has given it to the application.
 pub(super) type Opened = Arc<AtomicBool>;
-
-/// The output of a connection that hyper holds, since the client does not take it.
-pub(super) struct Held {
-    opened: Opened,
-    memory: Arc<Memory>,
-    bytes: usize,
-}
 
 enum Leaving {
     /// Until the server drains.
@@ -77,7 +72,7 @@ impl<G> Tunnel<G> {
         told: watch::Receiver<Phase>,
         line: Arc<Line>,
         spelling: Spelling,
-        held: Held,
+        (opened, held): (Opened, Held),
         guard: G,
     ) -> Self {
         let mut awaited = told.clone();
@@ -92,6 +87,7 @@ impl<G> Tunnel<G> {
             told,
             line,
             spelling,
+            opened,
             held: Some(held),
             reader: None,
             writer: None,
@@ -200,9 +196,9 @@ impl<G> Tunnel<G> {
             Poll::Ready(Ok(sent)) => *sent,
             _ => 0,
         };
-        if let Some(held) = &mut self.held {
+        if let Some(held) = &self.held {
             // hyper offers all that it holds.
-            held.change(bytes.len() - sent);
+            held.note(bytes.len() - sent);
         }
         ready!(written)?;
         self.written.note(&spelled[..sent]);
@@ -219,38 +215,11 @@ impl<G> Tunnel<G> {
     /// Lifts the limits of a response once the connection is a tunnel: its pace is for its two ends
     /// to agree on, and the application holds what it writes.
     fn look_whether_opened(&mut self) {
-        if self.held.as_ref().is_some_and(Held::is_over) {
+        // Relaxed suffices: the limits may hold for some bytes more.
+        if self.held.is_some() && self.opened.load(Ordering::Relaxed) {
             self.held = None;
             self.io.lift_rate();
         }
-    }
-}
-
-impl Held {
-    pub(super) fn new(memory: Arc<Memory>, opened: Opened) -> Self {
-        Self {
-            opened,
-            memory,
-            bytes: 0,
-        }
-    }
-
-    fn is_over(&self) -> bool {
-        // Relaxed suffices: the limits may hold for some bytes more.
-        self.opened.load(Ordering::Relaxed)
-    }
-
-    fn change(&mut self, bytes: usize) {
-        if bytes != self.bytes {
-            self.memory.change(self.bytes, bytes);
-            self.bytes = bytes;
-        }
-    }
-}
-
-impl Drop for Held {
-    fn drop(&mut self) {
-        self.change(0);
     }
 }
 

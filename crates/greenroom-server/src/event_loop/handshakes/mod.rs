@@ -22,6 +22,7 @@ use crate::ConnectionInfo;
 use crate::addresses::Owner;
 use crate::app::App;
 use crate::listen::{Accepted, AcceptedSocket, Security, Unread};
+use crate::memory::Held;
 use crate::rejection::Rejection;
 use crate::tls::{ACME_PROTOCOL, Hello, Tls, TlsStream};
 use turns::Turns;
@@ -70,14 +71,8 @@ struct Handshake<A: App> {
     home: Rc<Loop<A>>,
     stream: TlsStream,
     info: ConnectionInfo,
-    held: Held<A>,
+    held: Held,
     permit: Permit,
-}
-
-/// Bytes that a handshake holds, as the server was last told.
-struct Held<A: App> {
-    home: Rc<Loop<A>>,
-    bytes: usize,
 }
 
 /// Begins to serve a connection on which a handshake comes first.
@@ -93,10 +88,7 @@ pub(super) fn begin_handshake<A: App>(home: &Rc<Loop<A>>, tls: &Tls, mut accepte
         home: Rc::clone(home),
         stream,
         info: accepted.info,
-        held: Held {
-            home: Rc::clone(home),
-            bytes: 0,
-        },
+        held: Held::new(Arc::clone(&home.memory)),
         permit,
     };
     // The first message is there mostly; what is not is told by the runtime.
@@ -280,20 +272,5 @@ impl Handshakes {
         let mut turns = self.turns.borrow_mut();
         // Those that have ended meanwhile need none.
         std::iter::from_fn(|| turns.next()).any(|waker| waker.send(()).is_ok())
-    }
-}
-
-impl<A: App> Held<A> {
-    fn note(&mut self, bytes: usize) {
-        if bytes != self.bytes {
-            self.home.memory.change(self.bytes, bytes);
-            self.bytes = bytes;
-        }
-    }
-}
-
-impl<A: App> Drop for Held<A> {
-    fn drop(&mut self) {
-        self.note(0);
     }
 }

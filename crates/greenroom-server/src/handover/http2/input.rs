@@ -5,7 +5,7 @@ use std::task::Waker;
 
 use super::seen::Seen;
 use crate::body::Intake;
-use crate::memory::Memory;
+use crate::memory::{Held, Memory};
 
 /// Bytes of requests' bodies that a client may send before the application takes them: of all the
 /// streams of a connection.
@@ -22,12 +22,11 @@ const SHORT_BYTES_MAX: usize = 64 * 1_024;
 #[derive(Debug)]
 pub(super) struct Input {
     seen: Rc<Seen>,
-    memory: Arc<Memory>,
     intake: Arc<Intake>,
     /// Bytes that no application is to take: of bodies that were dropped.
     dropped: Cell<u64>,
     /// Bytes that the connection holds, as it last told the server.
-    noted: Cell<usize>,
+    held: Held,
     /// Nothing more was read, because there is no memory for it.
     is_paused: Cell<bool>,
 }
@@ -36,10 +35,9 @@ impl Input {
     pub(super) fn new(seen: Rc<Seen>, memory: Arc<Memory>) -> Rc<Self> {
         Rc::new(Self {
             seen,
-            memory,
             intake: Arc::default(),
             dropped: Cell::new(0),
-            noted: Cell::new(0),
+            held: Held::new(memory),
             is_paused: Cell::new(false),
         })
     }
@@ -51,7 +49,7 @@ impl Input {
 
     /// Returns `true` if there is memory to read more for the application than it takes.
     pub(super) fn may_read(&self) -> bool {
-        let is_paused = self.memory.is_full() && self.untaken() >= SHORT_BYTES_MAX;
+        let is_paused = self.held.is_full() && self.untaken() >= SHORT_BYTES_MAX;
         self.is_paused.set(is_paused);
         !is_paused
     }
@@ -63,17 +61,13 @@ impl Input {
     /// Tells the server what the connection holds, of which `of_streams` are heads and responses.
     pub(super) fn note_held(&self, of_streams: usize) {
         let unfinished = self.seen.from_client.borrow().head_bytes();
-        let held = of_streams + unfinished + self.untaken();
-        let before = self.noted.replace(held);
-        if held != before {
-            self.memory.change(before, held);
-        }
+        self.held.note(of_streams + unfinished + self.untaken());
     }
 
     /// Returns `true` if a head is only half there, and other connections hold all the memory.
     pub(super) fn has_head_too_many(&self) -> bool {
         let head = self.seen.from_client.borrow().head_bytes();
-        head > 0 && self.memory.is_full_beside(self.noted.get())
+        head > 0 && self.held.is_full_beside()
     }
 
     /// Has `connection` woken when the last byte of a body was taken.
@@ -96,11 +90,5 @@ impl Input {
         let window = self.seen.to_client.borrow().window();
         let unreleased = (u64::from(INPUT_BYTES_MAX) + received).saturating_sub(window);
         usize::try_from(untaken.min(unreleased)).unwrap_or(usize::MAX)
-    }
-}
-
-impl Drop for Input {
-    fn drop(&mut self) {
-        self.memory.change(self.noted.get(), 0);
     }
 }

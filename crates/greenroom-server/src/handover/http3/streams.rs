@@ -15,7 +15,7 @@ use super::transport::READ_BYTES_MAX;
 use crate::Limits;
 use crate::event_loop::{Clock, NEVER, Tick, tick_after};
 use crate::handover::http2::Owed;
-use crate::memory::Memory;
+use crate::memory::{Held, Memory};
 use crate::quic::{INPUT_BYTES_MAX, OUTPUT_BYTES_CEILING, streams_max};
 
 /// Streams that may have ended for faults of the client before its connection ends.
@@ -33,7 +33,6 @@ const ASSURED_BYTES: usize = 4 * 1_024;
 pub(super) struct Streams {
     quic: quinn::Connection,
     clock: Clock,
-    memory: Arc<Memory>,
     write_timeout: Duration,
     /// Time in which a client must have taken what QUIC may hold of responses. It does not tell how
     /// much of that is left, so this is `write_timeout` and what it takes at the least rate.
@@ -61,7 +60,7 @@ pub(super) struct Streams {
     /// Bytes that were given to QUIC for streams of which something may have to be sent again.
     unacknowledged: Cell<u64>,
     /// Bytes that the connection holds, as it last told the server.
-    noted: Cell<usize>,
+    held: Held,
     all: RefCell<Slab<Weak<Stream>>>,
     /// The stream that came last. Whoever has its two directions holds it: h3 drops one that comes
     /// behind a GOAWAY without a word.
@@ -120,7 +119,6 @@ impl Streams {
         Rc::new(Self {
             quic,
             clock,
-            memory,
             write_timeout: limits.write_timeout,
             rest_timeout: limits.write_timeout.saturating_add(at_least_rate),
             cancelled_max: CANCELLED_MAX.max(streams_max(limits) as usize),
@@ -139,7 +137,7 @@ impl Streams {
             heads: Cell::new(0),
             bodies: Cell::new(0),
             unacknowledged: Cell::new(0),
-            noted: Cell::new(0),
+            held: Held::new(memory),
             all: RefCell::default(),
             begun: Cell::default(),
             connection: RefCell::new(Waker::noop().clone()),
@@ -286,14 +284,7 @@ impl Streams {
         let bodies = self.bodies.get().min(INPUT_BYTES_MAX.into());
         let responses = self.unacknowledged.get().min(self.output_bytes_max);
         let quic = usize::try_from(bodies + responses).unwrap_or(usize::MAX);
-        let held = quic.saturating_add(self.heads.get());
-        self.memory.change(self.noted.replace(held), held);
-    }
-}
-
-impl Drop for Streams {
-    fn drop(&mut self) {
-        self.memory.change(self.noted.get(), 0);
+        self.held.note(quic.saturating_add(self.heads.get()));
     }
 }
 
@@ -322,8 +313,7 @@ impl Stream {
                 return false;
             }
             self.hold_head(head);
-            let noted = self.streams.noted.get();
-            return head <= ASSURED_BYTES || !self.streams.memory.is_full_beside(noted);
+            return head <= ASSURED_BYTES || !self.streams.held.is_full_beside();
         }
         true
     }
