@@ -4,15 +4,9 @@ use std::{io, iter};
 
 use http::uri::Authority;
 use hyper_util::client::legacy;
+use rustix::io::Errno;
 
 use crate::status::UpstreamFailures;
-
-/// The process has as many files open as it may: the number on all Unix systems, for which the
-/// standard library has no name.
-const EMFILE: i32 = 24;
-
-/// The system has as many files open as it may; as [`EMFILE`].
-const ENFILE: i32 = 23;
 
 /// The reason why a request failed at an upstream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +43,10 @@ impl Failure {
             // No port is left to connect from. Of a name it may be the error of the last of its
             // addresses, such as one of IPv6 where there is none, after others have refused.
             io::ErrorKind::AddrNotAvailable => is_ip(authority).then_some(Self::Local),
-            _ => matches!(error.raw_os_error(), Some(EMFILE | ENFILE)).then_some(Self::Local),
+            _ => {
+                let errno = Errno::from_io_error(error);
+                matches!(errno, Some(Errno::MFILE | Errno::NFILE)).then_some(Self::Local)
+            }
         }
     }
 
@@ -153,14 +150,14 @@ mod tests {
     /// An error of the system, by its number or its kind.
     #[derive(Clone, Copy, Debug)]
     enum Said {
-        Number(i32),
+        Number(Errno),
         Kind(io::ErrorKind),
     }
 
     impl Said {
         fn make(self) -> io::Error {
             match self {
-                Self::Number(number) => io::Error::from_raw_os_error(number),
+                Self::Number(number) => number.into(),
                 Self::Kind(kind) => kind.into(),
             }
         }
@@ -171,8 +168,8 @@ mod tests {
         let no_address = Said::Kind(io::ErrorKind::AddrNotAvailable);
         let refused = Said::Kind(io::ErrorKind::ConnectionRefused);
         for (upstream, error, expected) in [
-            ("http://a", Said::Number(EMFILE), 503),
-            ("http://a", Said::Number(ENFILE), 503),
+            ("http://a", Said::Number(Errno::MFILE), 503),
+            ("http://a", Said::Number(Errno::NFILE), 503),
             ("http://a", Said::Kind(io::ErrorKind::OutOfMemory), 503),
             ("http://10.0.0.5", no_address, 503),
             ("http://[::1]:9", no_address, 503),
