@@ -36,6 +36,13 @@ const KEEP_ALIVE: Load = Load {
     requests: [2_048, 10_240],
 };
 
+const PIPELINED: Load = Load {
+    in_flight: 16,
+    ..KEEP_ALIVE
+};
+
+const PIPELINED_PEER: &[&str] = &["hyper", "--pipeline-flush"];
+
 /// A service that stays where it is called, as the peer's.
 const ON_LOOPS: &[&str] = &["greenroom", "--on-loops"];
 
@@ -81,11 +88,14 @@ pub(crate) const CASES: &[Case] = &[
     Case {
         name: "pipelined",
         ours: ON_LOOPS,
-        peer: &["hyper", "--pipeline-flush"],
-        load: Load {
-            in_flight: 16,
-            ..KEEP_ALIVE
-        },
+        peer: PIPELINED_PEER,
+        load: PIPELINED,
+    },
+    Case {
+        name: "pipelined-placed",
+        ours: &["greenroom"],
+        peer: PIPELINED_PEER,
+        load: PIPELINED,
     },
 ];
 

@@ -62,7 +62,7 @@ fn run(options: &Options) -> anyhow::Result<ExitCode> {
     ensure!(!chosen.is_empty(), "no such case, only {}", cases::names());
     println!("{tool}, instructions of a request outside the kernel");
     println!(
-        "{:<12} {:>10} {:>10}  {:<22} {:>6} {:>10} {:>8}",
+        "{:<16} {:>10} {:>10}  {:<22} {:>6} {:>10} {:>8}",
         "case", "Greenroom", "peer", "", "ratio", "baseline", "change"
     );
     let mut is_too_much = false;
@@ -121,7 +121,7 @@ fn row(case: &Case, ours: f64, peer: Option<f64>, change: Option<Change>) -> Str
         Some(change) => format!("{:>10.0} {change:>8}", change.before),
         None => format!("{:>10} {:>8}", "-", "new"),
     };
-    format!("{name:<12} {ours:>10.0} {beside} {change}")
+    format!("{name:<16} {ours:>10.0} {beside} {change}")
 }
 
 fn server_beside() -> anyhow::Result<PathBuf> {
