@@ -13,10 +13,11 @@ use crate::BoxError;
 use crate::actor::Actor;
 use crate::cell::{AnyCell, Posted, Signal, Terminated};
 use crate::dispatcher;
+use crate::id::ActorId;
 use crate::limits::LimitReached;
 use crate::panics::Panic;
 use crate::raw::{Deliver, Envelope};
-use crate::receive::{AskMessage, Receive, Sealed, TellMessage};
+use crate::receive::{AskMessage, EndNotice, Receive, Sealed, TellMessage};
 use crate::reference::ActorRef;
 use crate::reply::ReplyTo;
 use crate::supervision::Cause;
@@ -131,7 +132,7 @@ impl<A: Actor> Context<A> {
         if self.extras().watched.add(other, Tie::Watch) {
             let tell = move |terminated| {
                 if let Some(me) = me.upgrade() {
-                    me.0.notify(TellMessage::<Terminated, K>::new(terminated));
+                    me.0.notify(EndNotice::<K>::new(terminated));
                 }
             };
             if !AnyCell::watch(&*other.0, id, Tie::Watch, Box::new(tell)) {
@@ -141,7 +142,8 @@ impl<A: Actor> Context<A> {
         }
     }
 
-    /// Undoes [`watch`](Self::watch) and [`link`](Self::link).
+    /// Undoes [`watch`](Self::watch) and [`link`](Self::link). No [`Terminated`] of the other comes
+    /// after this, not even one that is in the mailbox by now.
     pub fn unwatch<B: Actor>(&mut self, other: &ActorRef<B>) {
         if let Some(extras) = &mut self.extras {
             extras.watched.remove(other.id());
@@ -320,6 +322,12 @@ impl<A: Actor> Context<A> {
 
     pub(crate) fn introduce(&mut self, me: ActorRef<A>) {
         self.me = Some(me);
+    }
+
+    /// Ends the watch of an actor that has ended. Returns `false` if there is none.
+    pub(crate) fn end_watch(&mut self, of: ActorId) -> bool {
+        let extras = self.extras.as_mut();
+        extras.is_some_and(|extras| extras.watched.remove_tie(of, Tie::Watch))
     }
 
     pub(crate) fn take_unstashed(&mut self) -> Vec<Envelope<A>> {

@@ -2,6 +2,7 @@ use std::any::Any;
 use std::marker::PhantomData;
 
 use crate::actor::{Actor, AsyncHandler, Handler, ReplyHandler};
+use crate::cell::Terminated;
 use crate::context::Context;
 use crate::raw::{Deliver, Job};
 use crate::reason::Reason;
@@ -153,6 +154,38 @@ where
 
     fn message() -> &'static str {
         std::any::type_name::<M>()
+    }
+}
+
+/// The notice of an end. Dropped if the actor no longer watches the other when its turn comes.
+pub(crate) struct EndNotice<K>(TellMessage<Terminated, K>);
+
+impl<K> EndNotice<K> {
+    pub(crate) fn new(terminated: Terminated) -> Self {
+        Self(TellMessage::new(terminated))
+    }
+}
+
+impl<A, K> Deliver<A> for EndNotice<K>
+where
+    A: Receive<Terminated, K>,
+    K: 'static,
+{
+    fn deliver<'a>(self, actor: &'a mut A, context: &'a mut Context<A>) -> Option<Job<'a>> {
+        let Self(notice) = self;
+        if context.end_watch(notice.0.id) {
+            notice.deliver(actor, context)
+        } else {
+            None
+        }
+    }
+
+    fn refuse(self, _: Reason) -> Box<dyn Any + Send> {
+        Box::new(self.0.into_message())
+    }
+
+    fn message() -> &'static str {
+        std::any::type_name::<Terminated>()
     }
 }
 

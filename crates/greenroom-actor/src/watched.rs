@@ -22,9 +22,11 @@ pub(crate) struct Watched(BTreeMap<(ActorId, Tie), Weak<dyn AnyCell>>);
 impl Watched {
     /// Adds a tie. Returns `false` if there is such a tie to a living actor already.
     pub(crate) fn add<B: Actor>(&mut self, other: &ActorRef<B>, tie: Tie) -> bool {
-        // At sizes that double: so each entry is looked at a constant number of times.
+        // At sizes that double: so each entry is looked at a constant number of times. A watch ends
+        // with the notice of the other's end, which may be on its way.
         if self.0.len().is_power_of_two() {
-            self.0.retain(|_, other| other.strong_count() > 0);
+            self.0
+                .retain(|(_, tie), other| *tie == Tie::Watch || other.strong_count() > 0);
         }
         let cell = Arc::downgrade(&other.0);
         let before = self.0.insert((other.id(), tie), cell);
@@ -36,8 +38,9 @@ impl Watched {
         self.0.remove(&(id, Tie::Link));
     }
 
-    pub(crate) fn remove_tie(&mut self, id: ActorId, tie: Tie) {
-        self.0.remove(&(id, tie));
+    /// Removes a tie. Returns `false` if there was none.
+    pub(crate) fn remove_tie(&mut self, id: ActorId, tie: Tie) -> bool {
+        self.0.remove(&(id, tie)).is_some()
     }
 
     /// Removes the actor with this number from the watchers of all of them.

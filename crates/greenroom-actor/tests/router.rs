@@ -6,10 +6,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use greenroom_actor::{
     Actor, ActorId, ActorSystem, AsyncHandler, Backoff, BoxError, ConsistentHash, Context,
     Dispatcher, Handler, LeastLoaded, Mailbox, ROUTEES_MAX, Reason, ReplyHandler, ReplyTo,
-    RoundRobin, Router, Supervision,
+    RoundRobin, Router, SendError, Strategy, Supervision,
 };
 use tokio::sync::Semaphore;
 
@@ -80,6 +81,17 @@ impl AsyncHandler<Long> for Worker {
         gate.acquire().await.unwrap().forget();
         self.handled.fetch_add(1, Ordering::Relaxed);
         context.myself().id()
+    }
+}
+
+/// Waits at this gate; counted when it begins.
+#[derive(Debug)]
+struct Pass(Arc<Semaphore>);
+impl AsyncHandler<Pass> for Worker {
+    type Reply = ();
+    async fn handle(&mut self, Pass(gate): Pass, _: &mut Context<Self>) {
+        self.handled.fetch_add(1, Ordering::Relaxed);
+        gate.acquire().await.unwrap().forget();
     }
 }
 
@@ -185,6 +197,121 @@ async fn one_slow_routee_of_round_robin_holds_up_nobody_else() {
     gate.add_permits(1);
     assert!(system.shutdown(Duration::from_secs(30)).await.is_clean());
     assert_eq!(system.dead_letters().total(), 0);
+}
+
+/// Has two routees wait, each at a gate of its own, with full mailboxes.
+async fn full<S>(system: &ActorSystem, strategy: S) -> (Router<Worker, S>, [Arc<Semaphore>; 2])
+where
+    S: Strategy<Pass> + Strategy<Who>,
+{
+    let worker = Worker::default();
+    let handled = Arc::clone(&worker.handled);
+    let router = system
+        .build(move || worker.clone())
+        .mailbox(Mailbox::bounded(1))
+        .router(strategy, 2)
+        .unwrap();
+    let gates = [(); 2].map(|()| Arc::new(Semaphore::new(0)));
+    for (begun, gate) in (1..).zip(&gates) {
+        router.tell(Pass(Arc::clone(gate))).unwrap();
+        while handled.load(Ordering::Relaxed) < begun {
+            tokio::task::yield_now().await;
+        }
+    }
+    router.tell(Who).unwrap();
+    router.tell(Who).unwrap();
+    assert!(router.tell(Who).unwrap_err().is_full());
+    (router, gates)
+}
+
+/// Sends as many messages as there are routees, and waits until that is done.
+async fn send_two<S: Strategy<Who>>(router: &Router<Worker, S>) {
+    let sent = async { tokio::join!(router.send(Who), router.send(Who)) };
+    let sent = tokio::time::timeout(Duration::from_mins(1), sent).await;
+    let (first, second) = sent.expect("one of them waits where no room will be");
+    first.unwrap();
+    second.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_waits_for_room_gets_that_of_whichever_routee_has_some_first() {
+    async fn check<S: Strategy<Pass> + Strategy<Who>>(strategy: S) {
+        let system = ActorSystem::new().unwrap();
+        let (router, [first, second]) = full(&system, strategy).await;
+        let sent = tokio::spawn({
+            let router = router.clone();
+            async move { send_two(&router).await }
+        });
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        assert!(!sent.is_finished(), "none has room");
+        first.add_permits(1);
+        sent.await.unwrap();
+        second.add_permits(1);
+        assert!(system.shutdown(Duration::from_secs(30)).await.is_clean());
+        assert_eq!(system.dead_letters().total(), 0);
+    }
+    check(RoundRobin::new()).await;
+    check(LeastLoaded::new()).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_waits_for_room_gets_that_of_a_new_routee() {
+    let system = ActorSystem::new().unwrap();
+    let (router, gates) = full(&system, RoundRobin::new()).await;
+    let sent = tokio::spawn({
+        let router = router.clone();
+        async move { send_two(&router).await }
+    });
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    router.resize(3).unwrap();
+    sent.await.unwrap();
+    for gate in &gates {
+        gate.add_permits(1);
+    }
+    assert!(system.shutdown(Duration::from_secs(30)).await.is_clean());
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_waits_for_room_is_told_when_all_routees_have_ended() {
+    let system = ActorSystem::new().unwrap();
+    let (router, gates) = full(&system, LeastLoaded::new()).await;
+    let sent = tokio::spawn({
+        let router = router.clone();
+        async move { router.send(Who).await }
+    });
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    router.stop();
+    assert!(matches!(sent.await.unwrap(), Err(SendError::Closed(Who))));
+    for gate in &gates {
+        gate.add_permits(1);
+    }
+    assert!(system.shutdown(Duration::from_secs(30)).await.is_clean());
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_sender_that_waits_for_room_has_its_turn() {
+    let system = ActorSystem::new().unwrap();
+    let worker = Worker::default();
+    let handled = Arc::clone(&worker.handled);
+    let router = system
+        .build(move || worker.clone())
+        .mailbox(Mailbox::bounded(1))
+        .router(RoundRobin::new(), 3)
+        .unwrap();
+    let sending = (0..20).map(|_| {
+        let router = router.clone();
+        tokio::spawn(async move {
+            for _ in 0..100 {
+                router.send(Who).await.unwrap();
+            }
+        })
+    });
+    let all = tokio::time::timeout(Duration::from_mins(1), join_all(sending)).await;
+    for sent in all.expect("nobody waits for ever") {
+        sent.unwrap();
+    }
+    assert!(system.shutdown(Duration::from_secs(30)).await.is_clean());
+    assert_eq!(handled.load(Ordering::Relaxed), 2_000);
 }
 
 #[tokio::test]

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use slab::Slab;
@@ -31,9 +32,23 @@ pub(crate) struct Family<A: Actor> {
     pub(crate) end: Notifier,
     /// The mailbox of an actor that drops the oldest.
     pub(crate) ring: Mutex<VecDeque<Envelope<A>>>,
-    failures: Mutex<VecDeque<Instant>>,
+    failures: Mutex<VecDeque<Noted>>,
     /// `true` while it waits for its restart.
     pub(super) is_resting: AtomicBool,
+}
+
+/// A failure that counts against the intensity.
+struct Noted {
+    /// The moment in which it was noted, moved on by the time for which later failures lasted.
+    at: Instant,
+    since: Instant,
+}
+
+/// The failures of an actor within the intensity's time.
+pub(crate) struct Recent {
+    pub(crate) failures: usize,
+    /// The moment in which the first of them began.
+    pub(crate) since: Instant,
 }
 
 /// The number of a watcher, its tie, and one more for those who watch more than once.
@@ -118,20 +133,30 @@ impl<A: Actor> Family<A> {
         }
     }
 
-    /// Notes a failure. Returns the number of failures within that time, this one included.
-    pub(super) fn note_failure(
-        &self,
-        now: Instant,
-        within: std::time::Duration,
-        kept_max: usize,
-    ) -> usize {
+    /// Notes a failure that began in this moment, which for one that was escalated is long ago.
+    /// Returns the failures within that time, this one included.
+    ///
+    /// The time for which it lasted does not count. Otherwise a child whose failures take longer
+    /// than `within` to be escalated would have its parent forget one before the next: each level
+    /// would restart the one below for ever.
+    pub(super) fn note_failure(&self, since: Instant, within: Duration, kept_max: usize) -> Recent {
+        let now = Instant::now();
+        let lasted = now - since;
         let mut failures = self.failures.lock();
-        failures.push_back(now);
+        for earlier in &mut *failures {
+            earlier.at = (earlier.at + lasted).min(now);
+        }
+        failures.push_back(Noted { at: now, since });
         while failures.len() > kept_max
-            || failures.front().is_some_and(|first| now - *first > within)
+            || failures
+                .front()
+                .is_some_and(|first| now - first.at > within)
         {
             failures.pop_front();
         }
-        failures.len()
+        Recent {
+            failures: failures.len(),
+            since: failures.front().map_or(since, |first| first.since),
+        }
     }
 }

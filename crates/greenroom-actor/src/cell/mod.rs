@@ -15,9 +15,11 @@ mod sync;
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32};
+use std::time::Duration;
 
 use futures_util::task::ArcWake;
 use once_cell::race::OnceBox;
+use tokio::time::Instant;
 
 pub(crate) use control::{Control, Signal, Verdict, Watcher};
 pub use ending::{Ending, Terminated};
@@ -33,7 +35,7 @@ use crate::system::Settings;
 use crate::watched::Tie;
 use accounts::Accounts;
 use ending::How;
-use family::Family;
+use family::{Family, Recent};
 use phase::{Broken, Phase, PhaseCell};
 
 /// The part of an actor that any thread may use.
@@ -210,7 +212,8 @@ pub(crate) trait AnyCell: Send + Sync {
     /// Returns `true` while it waits for its restart.
     fn is_resting(&self) -> bool;
     fn set_resting(&self, is_resting: bool);
-    fn note_failure(&self, within: std::time::Duration, kept_max: usize) -> usize;
+    /// Notes a failure that began in this moment. Returns what there was of them within this time.
+    fn note_failure(&self, since: Instant, within: Duration, kept_max: usize) -> Recent;
     /// Adds a watcher. Returns `false` if it may have no more.
     fn watch(&self, id: ActorId, tie: Tie, watcher: Watcher) -> bool;
     /// Removes the watchers of this number that are tied so.

@@ -3,11 +3,12 @@
 use std::fmt::Write;
 use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
+use std::time::Duration;
 
 use tokio::time::Instant;
 
 use super::ending::How;
-use super::family::Children;
+use super::family::{Children, Recent};
 use super::{
     After, AnyCell, Called, Control, Ending, HandlerFailed, NotAdopted, Signal, Terminated, Watcher,
 };
@@ -179,6 +180,7 @@ impl<A: Actor> ActorCell<A> {
             path: self.path().into(),
             during,
             has_state: cause.has_state(),
+            since: cause.since(),
             cause,
         }
     }
@@ -358,10 +360,8 @@ impl<A: Actor> AnyCell for ActorCell<A> {
         }
     }
 
-    fn note_failure(&self, within: std::time::Duration, kept_max: usize) -> usize {
-        self.shared
-            .family()
-            .note_failure(Instant::now(), within, kept_max)
+    fn note_failure(&self, since: Instant, within: Duration, kept_max: usize) -> Recent {
+        self.shared.family().note_failure(since, within, kept_max)
     }
 
     fn watch(&self, id: ActorId, tie: Tie, watcher: Watcher) -> bool {

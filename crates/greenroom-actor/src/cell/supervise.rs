@@ -88,7 +88,7 @@ impl<A: Actor> Activation<'_, A> {
         }
     }
 
-    pub(super) fn decide(&mut self, key: ChildKey, failure: Arc<Failure>) {
+    pub(super) fn decide(&mut self, key: ChildKey, mut failure: Arc<Failure>) {
         let Some(child) = self.child(key) else { return };
         let supervision = self.cell.shared.settings.supervision.clone();
         let decided = catch(|| supervision.directive(&failure));
@@ -104,11 +104,13 @@ impl<A: Actor> Activation<'_, A> {
             Directive::Restart => Verdict::Restart(Arc::clone(&failure)),
         };
         let restarts_max = supervision.restarts_max() as usize;
-        let failures = child.note_failure(supervision.within(), restarts_max + 1);
-        if failures > restarts_max {
+        let recent = child.note_failure(failure.since, supervision.within(), restarts_max + 1);
+        if recent.failures > restarts_max {
+            // All of them are one failure to those above.
+            Arc::make_mut(&mut failure).since = recent.since;
             self.escalate(key, failure);
         } else {
-            self.apply_after(rest(&supervision, failures), key, verdict);
+            self.apply_after(rest(&supervision, recent.failures), key, verdict);
         }
     }
 

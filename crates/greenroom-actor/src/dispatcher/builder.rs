@@ -2,9 +2,11 @@
 
 use std::num::NonZero;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crossbeam_deque::Worker as Queue;
-use greenroom_stage::Stage;
+use greenroom_stage::{JoinHandle, Stage};
+use parking_lot::Mutex;
 use tokio::runtime::{Builder, Handle};
 use tokio::task::unconstrained;
 
@@ -13,6 +15,9 @@ use super::error::DispatcherError;
 use super::settings::{Dispatcher, Place};
 use super::watchdog;
 use super::worker::{Order, Seeded, Worker};
+
+/// The wait before a worker is submitted to an overloaded stage again.
+const SUBMIT_EVERY: Duration = Duration::from_millis(100);
 
 /// Starts a dispatcher. Of kinds that have one for each actor or runtime, it starts one.
 pub(crate) fn start(name: &str, dispatcher: &Dispatcher) -> Result<Arc<Core>, DispatcherError> {
@@ -119,17 +124,38 @@ fn spawn_on_stage(
     workers: Vec<Worker>,
 ) -> Result<(), DispatcherError> {
     for worker in workers {
-        let spawned = stage.spawn(unconstrained(worker));
-        if let Some(source) = spawned.rejected() {
+        let worker = Arc::new(Mutex::new(Some(worker)));
+        let submitted = stage.spawn(work(Arc::clone(&worker)));
+        if let Some(source) = submitted.rejected() {
             return Err(DispatcherError::Stage {
                 name: name.to_owned(),
                 source,
             });
         }
-        // To drop it would cancel the worker.
-        drop(runtime.spawn(spawned));
+        drop(runtime.spawn(keep_on_stage(stage.clone(), worker, submitted)));
     }
     Ok(())
+}
+
+/// Runs a worker, which is taken when its turn on the stage comes.
+async fn work(worker: Arc<Mutex<Option<Worker>>>) {
+    let worker = worker.lock().take();
+    if let Some(worker) = worker {
+        unconstrained(worker).await;
+    }
+}
+
+/// Keeps the worker on the stage, which cancels work whose handle is dropped. It also drops work
+/// whose first turn comes too late: the worker is left then, and is submitted again.
+async fn keep_on_stage(
+    stage: Stage,
+    worker: Arc<Mutex<Option<Worker>>>,
+    mut submitted: JoinHandle<()>,
+) {
+    while let Err(greenroom_stage::Error::Rejected(_)) = submitted.await {
+        tokio::time::sleep(SUBMIT_EVERY).await;
+        submitted = stage.spawn(work(Arc::clone(&worker)));
+    }
 }
 
 /// A dispatcher whose workers the test polls, or drops.

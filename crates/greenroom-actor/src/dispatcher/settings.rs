@@ -73,7 +73,8 @@ impl Dispatcher {
 
     /// Runs actors that compute or block on a stage: up to `workers` of them at a time, from 1 to
     /// [`WORKERS_MAX`](Self::WORKERS_MAX). The stage sees to it that no more compute than there are
-    /// cores; actors that block get more threads.
+    /// cores; actors that block get more threads. A worker that the stage drops before it has
+    /// begun, because the stage is overloaded, is submitted again every 100 ms.
     #[must_use]
     pub fn stage(stage: &Stage, workers: usize) -> Self {
         Self::at(Place::Stage {

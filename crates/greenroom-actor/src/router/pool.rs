@@ -1,12 +1,14 @@
 use std::fmt;
 use std::sync::Arc;
 
+use futures_util::future::select_all;
 use parking_lot::{Mutex, RwLock};
 
 use super::strategy::Strategy;
 use crate::actor::Actor;
 use crate::ask::{Ask, Callee};
 use crate::error::{SendError, TellError};
+use crate::notifier::Notifier;
 use crate::receive::{Receive, Sealed};
 use crate::reference::ActorRef;
 use crate::reply::ReplyTo;
@@ -62,6 +64,8 @@ struct Pool<A: Actor, S> {
     routees: RwLock<Routees<A>>,
     /// Locked during a change of size.
     template: Mutex<Template<A>>,
+    /// Notified after a change of size: who waits for room may find some with a new routee.
+    resized: Notifier,
 }
 
 impl<A: Actor> Spawn<A> {
@@ -78,6 +82,7 @@ impl<A: Actor> Spawn<A> {
             strategy,
             routees: RwLock::default(),
             template: Mutex::new(Template::new(self)),
+            resized: Notifier::new(),
         };
         let router = Router(Arc::new(pool));
         let spawned = router.resize(routees);
@@ -102,13 +107,17 @@ impl<A: Actor, S> Router<A, S> {
         K: 'static,
     {
         let routees = self.routees();
+        let is_any_free = || {
+            let is_free = |routee: &ActorRef<A>| routee.is_alive() && routee.has_room();
+            S::TRIES_OTHERS && routees.iter().any(is_free)
+        };
         let mut attempts = routees.len();
         loop {
             attempts -= 1;
             let routee = self.0.strategy.pick(&message, &routees);
             message = match routee.tell(message) {
                 Ok(()) => return Ok(()),
-                Err(error) if attempts == 0 || (error.is_full() && !S::TRIES_OTHERS) => {
+                Err(error) if attempts == 0 || (error.is_full() && !is_any_free()) => {
                     return Err(error);
                 }
                 Err(error) => error.into_message(),
@@ -116,8 +125,9 @@ impl<A: Actor, S> Router<A, S> {
         }
     }
 
-    /// Sends a message to one routee, and waits for room if none that may take it has any. See
-    /// [`ActorRef::send`].
+    /// Sends a message to one routee, and waits for room if none that may take it has any: with
+    /// [`RoundRobin`](crate::RoundRobin) and [`LeastLoaded`](crate::LeastLoaded) for that of
+    /// whichever has some first. See [`ActorRef::send`].
     ///
     /// # Errors
     ///
@@ -129,19 +139,32 @@ impl<A: Actor, S> Router<A, S> {
         M: Send + 'static,
         K: 'static,
     {
-        let mut attempts = self.routees().len();
         loop {
-            let routee = self.pick(&message);
-            message = match routee.send(message).await {
-                // It ended in the meantime.
-                Err(SendError::Closed(message)) if attempts > 1 => message,
-                result => return result,
+            let Some(left) = self.offer::<M, K>(message)? else {
+                return Ok(());
             };
-            attempts -= 1;
+            // Listened to before the second try, or room made in between would go unnoticed.
+            let waited_for = self.candidates(&left);
+            let room = waited_for.iter().map(|routee| routee.0.listen_for_room());
+            let wakers: Vec<_> = room.chain([self.0.resized.listen()]).collect();
+            let Some(left) = self.offer::<M, K>(left)? else {
+                return Ok(());
+            };
+            let ((), woken_by, _) = select_all(wakers).await;
+            // The room of that one first: if it were left, nobody would wake the next that waits
+            // for it.
+            message = match waited_for.get(woken_by) {
+                Some(routee) => match routee.tell::<M, K>(left) {
+                    Ok(()) => return Ok(()),
+                    Err(error) => error.into_message(),
+                },
+                None => left,
+            };
         }
     }
 
-    /// Sends a message to one routee and waits for the reply. See [`ActorRef::ask`].
+    /// Sends a message to one routee and waits for the reply. The routee is picked here; if it has
+    /// no room by then, the question waits for that one. See [`ActorRef::ask`].
     pub fn ask<M, K>(&self, message: M) -> Ask<'static, A, M, K>
     where
         A: Receive<M, K>,
@@ -201,6 +224,7 @@ impl<A: Actor, S> Router<A, S> {
             // Outside of the lock: with the last reference to an actor goes what it was made with.
             drop(before);
         }
+        self.0.resized.notify(usize::MAX);
         surplus.iter().for_each(ActorRef::stop);
         filled
     }
@@ -223,6 +247,35 @@ impl<A: Actor, S> Router<A, S> {
         let routees = self.routees();
         for routee in routees.iter() {
             routee.terminated().await;
+        }
+    }
+
+    /// Tries to send a message. It comes back if it has to wait for room.
+    fn offer<M, K>(&self, message: M) -> Result<Option<M>, SendError<M>>
+    where
+        A: Receive<M, K>,
+        S: Strategy<M>,
+        M: Send + 'static,
+        K: 'static,
+    {
+        match self.tell::<M, K>(message) {
+            Ok(()) => Ok(None),
+            // All have the mailbox of the template.
+            Err(TellError::Full(message)) if self.routees()[0].0.lets_wait() => Ok(Some(message)),
+            Err(TellError::Full(message)) => Err(SendError::Full(message)),
+            Err(TellError::Closed(message)) => Err(SendError::Closed(message)),
+        }
+    }
+
+    /// Returns the routees that may take a message.
+    fn candidates<M>(&self, message: &M) -> Routees<A>
+    where
+        S: Strategy<M>,
+    {
+        if S::TRIES_OTHERS {
+            self.routees()
+        } else {
+            Arc::new(vec![self.pick(message)])
         }
     }
 

@@ -1,6 +1,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use tokio::time::Instant;
+
 use crate::BoxError;
 use crate::id::ActorId;
 use crate::panics::Panic;
@@ -19,6 +21,9 @@ pub struct Failure {
     /// `true` if there is a state that can go on: one whose `started` succeeded. Of a failure that
     /// was escalated: if so it is with each actor down to the one that failed first.
     pub(crate) has_state: bool,
+    /// The moment in which it began. Of a failure that was escalated: the first of those that led
+    /// to it.
+    pub(crate) since: Instant,
 }
 
 /// The cause of a failure.
@@ -49,6 +54,14 @@ impl Cause {
         match self {
             Self::Escalated(failure) => failure.has_state,
             _ => true,
+        }
+    }
+
+    /// Returns the moment in which it began: now, unless it is the failure of a child.
+    pub(crate) fn since(&self) -> Instant {
+        match self {
+            Self::Escalated(failure) => failure.since,
+            _ => Instant::now(),
         }
     }
 
@@ -153,6 +166,7 @@ mod tests {
             during: "Work",
             cause,
             has_state: true,
+            since: Instant::now(),
         };
         let first = failed(0, Cause::Panicked("out of paper".into()));
         (1..=times).fold(first, |failure, id| {

@@ -212,6 +212,35 @@ fn a_stage_runs_actors() {
 }
 
 #[test]
+fn a_worker_that_an_overloaded_stage_has_dropped_comes_back() {
+    runtime().block_on(async {
+        let stage = Stage::builder("full")
+            .threads(1..=1)
+            .blocking_threads_max(1)
+            .queue_wait_max(Duration::ZERO)
+            .build()
+            .expect("the system gives threads");
+        let (release, released) = mpsc::channel::<()>();
+        let (sender, begun) = tokio::sync::oneshot::channel();
+        let occupied = stage.run(move || {
+            sender.send(()).expect("the test waits");
+            released.recv()
+        });
+        begun.await.expect("it runs");
+        let system = system("stage", Dispatcher::stage(&stage, 1));
+        let puppet = spawn_on(&system, "stage");
+        while stage.status().sheds.late == 0 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        drop(release);
+        let _ = occupied.await;
+        let asked = puppet.ask(Note(1)).timeout(PATIENCE).await;
+        assert_eq!(asked.expect("it is handled"), 1);
+        assert!(system.shutdown(PATIENCE).await.is_clean());
+    });
+}
+
+#[test]
 fn a_system_outside_of_a_runtime_has_threads_of_its_own() {
     let system = ActorSystem::new().expect("the system gives threads");
     let puppet = system.spawn(Puppet::make("a", &Journal::default()));

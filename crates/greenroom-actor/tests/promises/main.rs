@@ -8,6 +8,7 @@
 mod chains;
 mod deadlines;
 mod dispatchers;
+mod escalations;
 mod hostile;
 mod limits;
 mod links;

@@ -10,7 +10,7 @@ use greenroom_actor::{
 };
 use tokio::time::Instant;
 
-use crate::puppet::{Boom, Hang, Hold, Journal, Note, Puppet, act};
+use crate::puppet::{Boom, Hang, Hold, Journal, Note, Puppet, act, act_long};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -471,6 +471,67 @@ fn who_watches_no_longer_is_not_told() {
         child.terminated().await;
         system.settle().await;
         assert!(journal.take().is_empty());
+    });
+}
+
+/// Has the parent watch a child that ends before the deed goes on, so that the notice waits.
+async fn watch_an_end(
+    parent: &ActorRef<Puppet>,
+    child: ActorRef<Puppet>,
+    then: impl FnOnce(&mut Context<Puppet>, ActorRef<Puppet>) + Send + 'static,
+) {
+    let deed = act_long(move |_, context| {
+        async move {
+            context.watch(&child);
+            child.kill();
+            child.terminated().await;
+            then(context, child);
+        }
+        .boxed()
+    });
+    parent.ask(deed).await.expect("it is handled");
+}
+
+#[test]
+fn who_watches_no_longer_is_not_told_of_an_end_that_was_before() {
+    testing::run(|system| async move {
+        let journal = Journal::default();
+        let (parent, [child]) = family(&system, &journal, restarts(), ["c"]).await;
+        watch_an_end(&parent, child, |context, child| context.unwatch(&child)).await;
+        system.settle().await;
+        assert_eq!(journal.take(), Vec::<String>::new());
+        assert_eq!(system.dead_letters().total(), 0);
+    });
+}
+
+#[test]
+fn who_watches_again_is_told_once_of_an_end_that_was_before() {
+    testing::run(|system| async move {
+        let journal = Journal::default();
+        let (parent, [child]) = family(&system, &journal, restarts(), ["c"]).await;
+        let again = |context: &mut Context<Puppet>, child: ActorRef<Puppet>| {
+            context.unwatch(&child);
+            context.watch(&child);
+        };
+        watch_an_end(&parent, child, again).await;
+        system.settle().await;
+        assert_eq!(journal.take(), ["p saw /p/c end: Killed"]);
+    });
+}
+
+#[test]
+fn who_watches_many_is_told_of_one_whose_memory_is_gone() {
+    testing::run(|system| async move {
+        let journal = Journal::default();
+        let (parent, [c, d, e]) = family(&system, &journal, restarts(), ["c", "d", "e"]).await;
+        let others = move |context: &mut Context<Puppet>, child: ActorRef<Puppet>| {
+            drop(child);
+            context.watch(&d);
+            context.watch(&e);
+        };
+        watch_an_end(&parent, c, others).await;
+        system.settle().await;
+        assert_eq!(journal.take(), ["p saw /p/c end: Killed"]);
     });
 }
 
