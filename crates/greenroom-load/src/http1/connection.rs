@@ -139,11 +139,6 @@ impl Connection {
         sends && (self.unsent > 0 || self.transport.wants_write())
     }
 
-    /// Returns true if no response has begun, so that the next one is seen from its first byte.
-    pub(super) fn is_fresh(&self) -> bool {
-        self.unsent == self.flights.len()
-    }
-
     /// Returns true if it can take another request.
     pub(super) fn can_take_request(&self) -> bool {
         self.phase == Phase::Open

@@ -40,9 +40,13 @@ enum Framing {
 }
 
 impl Reader {
-    /// Keeps a copy of the next response.
-    pub(super) fn capture(&mut self) {
-        self.capture = Some(Box::default());
+    /// Keeps a copy of the next response; false if one has begun, of which the begin is gone.
+    pub(super) fn capture(&mut self) -> bool {
+        let is_between = self.partial.is_empty() && self.body.is_none();
+        if is_between {
+            self.capture = Some(Box::default());
+        }
+        is_between
     }
 
     /// Parses bytes; returns the number that belong to this response, and the response when it is
@@ -354,12 +358,24 @@ mod tests {
     #[test]
     fn the_first_response_is_kept() {
         let mut reader = Reader::default();
-        reader.capture();
+        assert!(reader.capture());
         let response = b"HTTP/1.1 200 OK\r\nServer: x\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n\
             ab\r\n1\r\nc\r\n0\r\n\r\n";
         let (_, complete) = reader.feed(response, false).expect("well-formed");
         let first = complete.expect("complete").captured.expect("kept");
         assert_eq!((first.body.as_slice(), first.body_bytes), (&b"abc"[..], 3));
         assert_eq!(first.field("server").as_deref(), Some("x"));
+    }
+
+    #[test]
+    fn a_response_that_has_begun_is_not_kept() {
+        for begin in [
+            "HTTP/1.1 200",
+            "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n",
+        ] {
+            let mut reader = Reader::default();
+            reader.feed(begin.as_bytes(), false).expect("well-formed");
+            assert!(!reader.capture(), "{begin:?}");
+        }
     }
 }

@@ -19,9 +19,9 @@ pub use target::{Place, Scheme, Target, TargetError};
 /// A whole run: one or more streams of requests that begin together.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// The streams, each with statistics of its own; the report is about the first.
+    /// The streams, at least one, each with statistics of its own; the report is about the first.
     pub streams: Vec<StreamPlan>,
-    /// The interval of progress reports and of the time line's points. Default: 1 s.
+    /// The interval of progress reports and of the time line's points, longer than 0. Default: 1 s.
     pub interval: Duration,
 }
 
@@ -60,7 +60,7 @@ pub struct StreamPlan {
     pub window_bytes: Option<usize>,
     /// The TLS settings.
     pub tls: TlsOptions,
-    /// Threads that make this stream's load, each with an equal share of it.
+    /// Threads that make this stream's load, each with a share of its connections, at least one.
     pub threads: u32,
     /// Polls without pause instead of sleeping: exact to a few microseconds, and takes a core.
     pub spin: bool,

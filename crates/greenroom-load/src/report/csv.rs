@@ -22,14 +22,16 @@ struct Row<'a> {
     failed: u64,
     asked_per_second: f64,
     answered_per_second: f64,
-    latency_p50_ms: f64,
-    latency_p90_ms: f64,
-    latency_p99_ms: f64,
-    latency_max_ms: f64,
+    /// `None` when no request of a latency ended.
+    latency_p50_ms: Option<f64>,
+    latency_p90_ms: Option<f64>,
+    latency_p99_ms: Option<f64>,
+    latency_max_ms: Option<f64>,
 }
 
 /// Writes a header, and the points of each stream after those of the previous one. Times count from
-/// the run's begin.
+/// the run's begin. The latencies of a point without any are empty cells: a server that stands
+/// still is no fast one.
 ///
 /// # Errors
 /// Those of `out`.
@@ -46,7 +48,8 @@ pub fn write(out: &mut dyn Write, measurement: &Measurement) -> io::Result<()> {
 impl<'a> Row<'a> {
     fn of(stream: &'a StreamMeasurement, point: &Point) -> Self {
         let latency = point.latency();
-        let quantile = |part| milliseconds(latency.quantile(part));
+        let some = |time| (!latency.is_empty()).then(|| milliseconds(time));
+        let quantile = |part| some(latency.quantile(part));
         Self {
             stream: &stream.plan.name,
             begin_seconds: point.begin.as_secs_f64(),
@@ -61,7 +64,7 @@ impl<'a> Row<'a> {
             latency_p50_ms: quantile(0.5),
             latency_p90_ms: quantile(0.9),
             latency_p99_ms: quantile(0.99),
-            latency_max_ms: milliseconds(latency.max()),
+            latency_max_ms: some(latency.max()),
         }
     }
 }
@@ -71,6 +74,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::record::FailureKind;
     use crate::report::sample;
 
     #[test]
@@ -114,5 +118,17 @@ mod tests {
         );
         let p99: f64 = rows[2][column("latency_p99_ms")].parse().expect("a number");
         assert!((p99 / 4.0 - 1.0).abs() < 0.02, "{p99}");
+    }
+
+    #[test]
+    fn a_point_without_a_response_has_no_latency() {
+        let mut stream = sample::stream("http://host/");
+        sample::failure(&mut stream, FailureKind::Refused, 1);
+        sample::point(&mut stream, Duration::ZERO, Duration::from_secs(1));
+        let text = sample::text_of(|out| write(out, &sample::measurement(vec![stream])));
+        assert_eq!(
+            text.lines().nth(1),
+            Some("http://host/,0.0,1.0,0,1,0,0,1,1.0,0.0,,,,")
+        );
     }
 }

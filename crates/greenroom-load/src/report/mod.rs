@@ -17,8 +17,8 @@
 //! - **Complete requests**: requests that got a response in full, with any status.
 //! - **Failed requests**: requests without a response, and responses of another length than the
 //!   first one's (unless lengths may vary).
-//! - **Requests per second**: complete requests by the time from the run's begin to the stream's
-//!   last response.
+//! - **Requests per second**: complete requests by the time from the run's begin until the stream's
+//!   last request ended; of one that failed, until the end of sending at most.
 //! - **Time per request (mean)**: in a closed loop requests in flight at once times the time of the
 //!   run, by complete requests; in an open loop the mean latency.
 //! - **Connect**: time to establish a connection, with TLS; 0 for a request on a connection that

@@ -36,6 +36,7 @@ pub fn run(
     stop: &Stop,
     progress: &mut dyn FnMut(&Progress<'_>),
 ) -> Result<Measurement, RunError> {
+    check(plan)?;
     let endpoints = plan.streams.iter().map(resolve::endpoints);
     let endpoints: Vec<_> = endpoints.collect::<Result<_, _>>()?;
     let (full, batches) = sync_channel(BATCHES_WAITING * threads(plan));
@@ -76,6 +77,17 @@ pub fn run(
         server: server.map(|server| server.usage()),
         streams,
     })
+}
+
+fn check(plan: &Plan) -> Result<(), RunError> {
+    if plan.streams.is_empty() {
+        return Err(RunError::Plan("a plan needs a stream".to_owned()));
+    }
+    if plan.interval.is_zero() {
+        let text = "the interval of progress reports must be longer than 0";
+        return Err(RunError::Plan(text.to_owned()));
+    }
+    Ok(())
 }
 
 fn threads(plan: &Plan) -> usize {

@@ -11,7 +11,7 @@ use crate::verdict::{ServerUsage, ThreadUsage};
 pub struct Measurement {
     /// The time at which it began.
     pub started: SystemTime,
-    /// Time from its begin to the last response, or to its interruption.
+    /// The longest of the streams' times.
     pub elapsed: Duration,
     /// True if it was ended early.
     pub interrupted: bool,
@@ -42,7 +42,9 @@ impl Measurement {
 pub struct StreamMeasurement {
     /// The plan.
     pub plan: StreamPlan,
-    /// Time from the run's begin to the stream's last response.
+    /// Time from the run's begin until the stream's last request ended, or to its interruption. One
+    /// that failed counts until the end of sending at most: the wait for a time-out after that
+    /// makes no rate less.
     pub elapsed: Duration,
     /// Sums over the whole run.
     pub tally: Tally,

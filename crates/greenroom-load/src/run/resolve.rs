@@ -39,11 +39,18 @@ pub(crate) fn endpoints(plan: &StreamPlan) -> Result<Vec<Endpoint>, RunError> {
     Ok(endpoints)
 }
 
-/// Checks that each thread has a connection for each server: a kept connection stays with its
-/// server.
+/// Checks that each thread has a connection, and a closed loop that keeps them one for each server:
+/// a kept connection stays with its server.
 fn check_shares(plan: &StreamPlan, endpoints: &[Endpoint]) -> Result<(), RunError> {
+    let threads = plan.threads.max(1);
+    if plan.connections < threads {
+        return Err(RunError::Plan(format!(
+            "{threads} threads need as many connections, and {} are allowed",
+            plan.connections
+        )));
+    }
     let servers = Routes::new(endpoints, 0).origins();
-    let connections = plan.connections / plan.threads.max(1);
+    let connections = plan.connections / threads;
     let too_few = usize::try_from(connections).is_ok_and(|connections| connections < servers);
     if too_few && plan.keep_alive && !plan.is_open_loop() {
         return Err(RunError::Plan(format!(

@@ -40,7 +40,7 @@ pub(crate) struct Share {
 /// The end of a thread's share.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Ending {
-    /// The time at which its last request ended.
+    /// The time at which its last request ended; of one that failed, at most the end of sending.
     pub(crate) last_ns: u64,
     /// Open loop: the most requests that were in flight at once.
     pub(crate) in_flight_most: u64,
@@ -61,11 +61,11 @@ impl Share {
         clock: Clock,
         stop: Stop,
     ) -> Self {
-        let threads = u64::from(plan.threads.max(1));
-        let part = |whole: u64| whole / threads + u64::from(u64::from(index) < whole % threads);
+        let [begin, end] = [index, index + 1].map(|index| connections_before(plan, index));
+        let part = |all: u64| requests_of(plan, all, end) - requests_of(plan, all, begin);
         Self {
             index,
-            connections: usize::try_from(part(plan.connections.into())).unwrap_or(usize::MAX),
+            connections: usize::try_from(end - begin).unwrap_or(usize::MAX),
             requests: plan.end.requests.map(part),
             plan: plan.clone(),
             paths,
@@ -88,5 +88,61 @@ impl Share {
         self.plan.duration().map_or(u64::MAX, |duration| {
             u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
         })
+    }
+}
+
+/// Returns the number of a stream's connections that the threads before this one have.
+fn connections_before(plan: &StreamPlan, index: u32) -> u64 {
+    let (index, threads) = (u64::from(index), u64::from(plan.threads.max(1)));
+    let connections = u64::from(plan.connections);
+    index * (connections / threads) + index.min(connections % threads)
+}
+
+/// Returns the number of requests, of `all`, that so many of the connections send.
+///
+/// Connections have equal parts, and not threads: the connections of a thread that has fewer would
+/// go on when the others have ended, and the rate would be too low.
+fn requests_of(plan: &StreamPlan, all: u64, connections: u64) -> u64 {
+    let whole = u128::from(plan.connections.max(1));
+    let part = u128::from(all) * u128::from(connections) / whole;
+    u64::try_from(part).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::End;
+
+    /// Returns the connections and the requests of each thread.
+    fn shares(threads: u32, connections: u32, requests: u64) -> Vec<(usize, u64)> {
+        let mut plan = StreamPlan::new("http://host/".parse().expect("a URL"));
+        (plan.threads, plan.connections) = (threads, connections);
+        plan.end = End {
+            requests: Some(requests),
+            duration: None,
+        };
+        let clock = Clock::start();
+        let share = |index| Share::of(&plan, index, None, clock, Stop::default());
+        (0..threads)
+            .map(share)
+            .map(|share| (share.connections, share.requests.expect("a bound")))
+            .collect()
+    }
+
+    #[test]
+    fn each_connection_has_as_many_requests_whatever_its_thread() {
+        assert_eq!(shares(3, 4, 12_000), [(2, 6000), (1, 3000), (1, 3000)]);
+        assert_eq!(shares(2, 3, 101), [(2, 67), (1, 34)]);
+        assert_eq!(shares(2, 2, 1), [(1, 0), (1, 1)]);
+        assert_eq!(shares(1, 0, 5), [(0, 0)]);
+    }
+
+    #[test]
+    fn all_requests_are_shared_out() {
+        for (threads, connections, requests) in [(7, 64, 1003), (64, 127, 3), (5, 5, u64::MAX)] {
+            let shares = shares(threads, connections, requests);
+            let all: u64 = shares.iter().map(|(_, requests)| requests).sum();
+            assert_eq!(requests, all, "{threads} threads");
+        }
     }
 }

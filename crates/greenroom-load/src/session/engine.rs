@@ -57,7 +57,7 @@ impl Engine {
         let routes = Routes::new(&endpoints, share.index).through(share.paths.clone());
         Self {
             dispatcher: RefCell::new(Dispatcher::new(&share, routes)),
-            outcomes: RefCell::new(Outcomes::new(recorder)),
+            outcomes: RefCell::new(Outcomes::new(recorder, share.sending_ends())),
             settled: Notify::new(),
             holders: Cell::new(0),
             sources_used: Cell::new(share.index as usize),

@@ -14,17 +14,20 @@ pub(super) struct Outcomes {
     recorder: Recorder,
     in_flight: u64,
     in_flight_most: u64,
+    /// The time at which sending ends.
+    sending_ends: u64,
     last_ns: u64,
     failed_attempts: u32,
     was_connected: bool,
 }
 
 impl Outcomes {
-    pub(super) fn new(recorder: Recorder) -> Self {
+    pub(super) fn new(recorder: Recorder, sending_ends: u64) -> Self {
         Self {
             recorder,
             in_flight: 0,
             in_flight_most: 0,
+            sending_ends,
             last_ns: 0,
             failed_attempts: 0,
             was_connected: false,
@@ -41,7 +44,8 @@ impl Outcomes {
         self.in_flight_most
     }
 
-    /// Returns the time at which the last request ended.
+    /// Returns the time at which the last request ended; of one that failed, at most the end of
+    /// sending.
     pub(super) fn last_ns(&self) -> u64 {
         self.last_ns
     }
@@ -95,7 +99,7 @@ impl Outcomes {
     }
 
     pub(super) fn failed(&mut self, exchange: &Exchange, failure: Failure, now: u64) {
-        self.ended(now);
+        self.ended(now.min(self.sending_ends));
         if failure.kind == FailureKind::Handshake {
             self.failed_attempts += 1;
         }

@@ -60,7 +60,7 @@ impl Core {
         reason: &dyn Display,
     ) {
         let now = self.clock.now();
-        self.last_ns = now;
+        self.last_ns = self.last_ns.max(now.min(self.sending_ends));
         let time = (flight.intended, now);
         self.recorder.failed(kind, time, || reason.to_string());
     }

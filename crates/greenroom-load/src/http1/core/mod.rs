@@ -50,7 +50,9 @@ pub(super) struct Core {
     to_head: bool,
     /// Consecutive failed attempts to connect; `None` once one succeeded.
     failed_attempts: Option<u32>,
-    /// The time at which the last request ended.
+    /// The time at which sending ends.
+    sending_ends: u64,
+    /// The time at which the last request ended; of one that failed, at most that.
     last_ns: u64,
 }
 
@@ -107,6 +109,7 @@ impl Core {
                 || endpoints.iter().any(|endpoint| endpoint.tls.is_some()),
             to_head: plan.request.method == "HEAD",
             failed_attempts: Some(0),
+            sending_ends: share.sending_ends(),
             last_ns: 0,
         })
     }
@@ -264,10 +267,6 @@ impl Core {
     /// Sends the queued requests of a connection, as far as possible now.
     pub(super) fn send(&mut self, key: usize) -> Happened {
         let connection = &mut self.connections[key];
-        if self.capturing.is_none() && self.recorder.wants_first() && connection.is_fresh() {
-            connection.reader.capture();
-            self.capturing = Some(key);
-        }
         let before = connection.phase();
         let clock = self.clock;
         match connection.advance(&self.requests, &mut || clock.now()) {

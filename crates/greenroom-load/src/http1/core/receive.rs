@@ -110,6 +110,13 @@ impl Core {
                 self.recorder.tally().counts.unasked += 1;
                 return Taken::Gone(self.close(key));
             }
+            // Not before its first byte: one that never comes must keep no other from being first.
+            if self.capturing.is_none()
+                && self.recorder.wants_first()
+                && connection.reader.capture()
+            {
+                self.capturing = Some(key);
+            }
             let took = connection.take(&self.input[used..length], now, self.to_head);
             let (bytes, responded) = match took {
                 Ok(took) => took,

@@ -9,7 +9,7 @@
 //! format                1
 //! version               of this program
 //! started_unix_seconds  when the run began
-//! elapsed_seconds       until its last response
+//! elapsed_seconds       until its last response, or failure before the end of sending
 //! interrupted, gave_up  true if it ended early
 //! streams[]             in the order of the command line
 //!   name, url, elapsed_seconds

@@ -107,6 +107,20 @@ fn a_time_out_counts_as_latency_from_the_intended_time() {
 }
 
 #[test]
+fn the_wait_for_a_time_out_after_the_end_counts_to_no_rate() {
+    let server = Http2::new(Manner::Silent).start();
+    let mut plan = StreamPlan {
+        timeout: Duration::from_millis(1200),
+        ..http2()
+    };
+    plan.end.requests = None;
+    plan.end.duration = Some(Duration::from_secs(1));
+    let outcome = run(&plan, server.address);
+    assert_eq!(outcome.failures(), [(FailureKind::Timeout, 1)]);
+    assert_eq!(outcome.ending.last_ns, 1_000_000_000);
+}
+
+#[test]
 fn a_server_of_another_protocol_is_reported() {
     let server = Server::saying(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
     let outcome = run(&with_requests(http2(), 1000), server.address);
