@@ -119,8 +119,16 @@ impl Core {
         let all = self.table.read().all();
         let receivers = all.iter().flat_map(|members| members.iter());
         for receiver in receivers.filter(|receiver| receiver.is_established()) {
-            self.meters.reconnect_gaps.add(1);
-            receiver.notify_reconnected();
+            self.notify_of_gap(receiver);
+        }
+    }
+
+    /// Tells a subscription that messages may be missing here. A sink may end with that.
+    pub(crate) fn notify_of_gap(&self, receiver: &Arc<Receiver>) {
+        self.meters.reconnect_gaps.add(1);
+        receiver.notify_reconnected();
+        if receiver.ended().is_some() {
+            self.part_with(receiver);
         }
     }
 
@@ -202,5 +210,32 @@ impl Tally {
             Offer::DroppedNewest => self.dropped += 1,
             Offer::Gone => self.gone.push(Arc::clone(receiver)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+    use crate::{Event, SinkError};
+
+    #[test]
+    fn a_sink_that_closes_at_a_gap_is_left_alone() {
+        let core = Core::new(Adaptor::InProcess);
+        let calls = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&calls);
+        let sink = move |_: Event| {
+            counted.fetch_add(1, Ordering::Relaxed);
+            Err(SinkError::Closed)
+        };
+        let receiver = Arc::new(Receiver::sink(Pattern::new("/a").expect("a topic"), sink));
+        core.join(&receiver).expect("it is the first");
+        core.notify_reconnected();
+        assert_eq!(receiver.ended(), Some(End::SinkClosed));
+        assert_eq!(core.table.read().sizes(), (0, 0, 0));
+        // One that was on its way when the sink closed.
+        core.notify_of_gap(&receiver);
+        assert_eq!(calls.load(Ordering::Relaxed), 1);
     }
 }

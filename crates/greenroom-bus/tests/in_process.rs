@@ -161,6 +161,7 @@ async fn a_subscription_that_closes_when_full_gives_what_it_has_and_ends() {
 async fn the_last_handle_ends_all_subscriptions() {
     let bus = Bus::in_process();
     let mut subscription = bus.subscribe("/**").expect("a pattern");
+    let sink = bus.subscribe_sink("/**", |_| Ok(())).expect("a pattern");
     let clone = bus.clone();
     drop(bus);
     clone.publish("/a", "still there").await.expect("published");
@@ -176,7 +177,7 @@ async fn the_last_handle_ends_all_subscriptions() {
     let (text, has_ended, end) = waiting.await.expect("no panic");
     assert_eq!(text, "still there");
     assert!(has_ended);
-    assert_eq!(end, Some(End::BusDropped));
+    assert_eq!([end, sink.ended()], [Some(End::BusDropped); 2]);
 }
 
 #[tokio::test]

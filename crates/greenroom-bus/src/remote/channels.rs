@@ -189,9 +189,8 @@ impl<N: Naming> Channels<N> {
             let was_active = receivers.filter(|receiver| receiver.confirm());
             was_active.filter(|_| has_gap).collect()
         };
-        core.meters.reconnect_gaps.add(owed.len() as u64);
         for receiver in owed {
-            receiver.notify_reconnected();
+            core.notify_of_gap(receiver);
         }
     }
 

@@ -101,7 +101,7 @@ impl Receiver {
     pub(crate) fn end(&self, end: End) {
         match &self.end {
             Destination::Queue(queue) => queue.end(end),
-            Destination::Outlet(outlet) => outlet.close(),
+            Destination::Outlet(outlet) => outlet.end(end),
         }
         self.phase_changed.notify_waiters();
     }
@@ -109,7 +109,7 @@ impl Receiver {
     pub(crate) fn ended(&self) -> Option<End> {
         match &self.end {
             Destination::Queue(queue) => queue.ended(),
-            Destination::Outlet(outlet) => outlet.is_closed().then_some(End::SinkClosed),
+            Destination::Outlet(outlet) => outlet.ended(),
         }
     }
 

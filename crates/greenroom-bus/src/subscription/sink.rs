@@ -1,4 +1,5 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
@@ -6,6 +7,7 @@ use parking_lot::Mutex;
 
 use crate::{Event, Message};
 
+use super::End;
 use super::lost::Lost;
 use super::offer::Offer;
 
@@ -80,7 +82,7 @@ impl Sink for greenroom_actor::Recipient<Event> {
 /// A sink and the events that it has missed.
 pub(super) struct Outlet {
     sink: Foreign,
-    is_closed: AtomicBool,
+    end: OnceLock<End>,
     /// `true` while `lost` holds something: spares the lock while the sink keeps up.
     is_behind: AtomicBool,
     lost: Mutex<Lost>,
@@ -90,14 +92,14 @@ impl Outlet {
     pub(super) fn new(sink: impl Sink) -> Self {
         Self {
             sink: Foreign(Some(Box::new(sink))),
-            is_closed: AtomicBool::new(false),
+            end: OnceLock::new(),
             is_behind: AtomicBool::new(false),
             lost: Mutex::default(),
         }
     }
 
     pub(super) fn offer(&self, message: &Message) -> Offer {
-        if self.is_closed() {
+        if self.ended().is_some() {
             return Offer::Gone;
         }
         let caught_up = self.deliver_gaps();
@@ -108,25 +110,29 @@ impl Outlet {
                 Offer::DroppedNewest
             }
             Err(SinkError::Closed) => {
-                self.close();
+                self.end(End::SinkClosed);
                 Offer::Gone
             }
         }
     }
 
     pub(super) fn reconnected(&self) {
+        if self.ended().is_some() {
+            return;
+        }
         self.lose(Lost::RECONNECTED);
         if self.deliver_gaps() == Err(SinkError::Closed) {
-            self.close();
+            self.end(End::SinkClosed);
         }
     }
 
-    pub(super) fn close(&self) {
-        self.is_closed.store(true, Ordering::Release);
+    /// Calls the sink no more. The first reason counts.
+    pub(super) fn end(&self, end: End) {
+        self.end.get_or_init(|| end);
     }
 
-    pub(super) fn is_closed(&self) -> bool {
-        self.is_closed.load(Ordering::Acquire)
+    pub(super) fn ended(&self) -> Option<End> {
+        self.end.get().copied()
     }
 
     fn lose(&self, lost: Lost) {
