@@ -64,6 +64,11 @@ impl Certificate {
     pub(crate) fn covers(&self, names: &[String]) -> bool {
         names.iter().all(|name| self.names.contains(name))
     }
+
+    /// Returns what is greater the better it serves the names: for all of them first, then longer.
+    pub(crate) fn rank(&self, names: &[String]) -> (bool, SystemTime) {
+        (self.covers(names), self.not_after)
+    }
 }
 
 fn names(certificate: &X509Certificate<'_>) -> Vec<String> {

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
 use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
-use humantime_serde::re::humantime::format_rfc3339_seconds;
+use humantime_serde::re::humantime::{format_duration, format_rfc3339_seconds};
 use instant_acme::CertificateIdentifier;
 use tokio::sync::{Semaphore, watch};
 use tracing::{debug, error, info, warn};
@@ -16,6 +16,7 @@ use crate::certificate::Certificate;
 use crate::certificates::Certificates;
 use crate::challenges::ChallengeKind;
 use crate::clock::{Clock, Deadline};
+use crate::failed_orders::FailedOrders;
 use crate::failure::Failure;
 use crate::limits::Limits;
 use crate::order::{Obtained, Orders};
@@ -40,6 +41,36 @@ pub(crate) struct Shared {
     pub(crate) is_stale: AtomicBool,
 }
 
+impl Shared {
+    /// Reads the certificates on disk for a group's names, the one that serves them best last.
+    ///
+    /// They lie by the first name of the group that they were ordered for: the same names may have
+    /// stood in another order then, and names may have come before them since.
+    pub(crate) fn on_disk(&self, names: &[String]) -> Vec<Certificate> {
+        let found = names.iter().rev().filter_map(|name| self.read(name));
+        let mut found: Vec<_> = found.collect();
+        found.sort_by_key(|certificate| certificate.rank(names));
+        found
+    }
+
+    /// Reads a certificate; one that cannot be read is as good as none, but is told of.
+    fn read(&self, name: &str) -> Option<Certificate> {
+        let text = match self.store.certificate(name) {
+            Ok(text) => text?,
+            Err(error) => {
+                error!(%error, "a certificate cannot be read and is not used");
+                return None;
+            }
+        };
+        let parsed = Certificate::from_pem(&text, &self.orders.provider);
+        let tell = |error: &_| {
+            let path = self.store.certificate_path(name);
+            error!(path = %path.display(), %error, "a certificate is damaged and is not used");
+        };
+        parsed.inspect_err(tell).ok()
+    }
+}
+
 /// The names of one certificate, and the certificate.
 pub(crate) struct Group {
     shared: Arc<Shared>,
@@ -50,6 +81,7 @@ pub(crate) struct Group {
     unsaved: Option<String>,
     /// The time of the next order at the soonest.
     earliest: Option<Deadline>,
+    failed_orders: FailedOrders,
     /// The authority's last suggestion.
     window: Option<Window>,
     /// The time to ask the authority again for its suggestion; at once if there is none.
@@ -69,6 +101,7 @@ impl Group {
             certificate,
             unsaved: None,
             earliest: None,
+            failed_orders: FailedOrders::default(),
             window: None,
             ask_again: None,
         }
@@ -86,16 +119,14 @@ impl Group {
         }
     }
 
-    /// Serves the certificate on disk if it is a later one.
+    /// Serves the certificate on disk if it is a better one.
     async fn read_again(&mut self) {
-        let (store, name) = (Arc::clone(&self.shared.store), self.names[0].clone());
-        let text = in_background(move || store.certificate(&name)).await;
-        // A fault has been told of when it was read first.
-        let Ok(Some(text)) = text else { return };
-        let parsed = Certificate::from_pem(&text, &self.shared.orders.provider);
-        let before = self.certificate.as_ref().map(|ours| ours.not_after);
-        if let Ok(certificate) = parsed
-            && Some(certificate.not_after) > before
+        let (shared, names) = (Arc::clone(&self.shared), self.names.clone());
+        let found = in_background(move || shared.on_disk(&names).pop()).await;
+        let rank = |certificate: &Certificate| certificate.rank(&self.names);
+        let before = self.certificate.as_ref().map(rank);
+        if let Some(certificate) = found
+            && Some(rank(&certificate)) > before
         {
             self.serve(certificate, true);
         }
@@ -178,6 +209,7 @@ impl Group {
 
     /// Tries until there is a certificate.
     async fn obtain(&mut self) -> Obtained {
+        self.rest_after_restart().await;
         let mut waits = waits(&self.shared.limits);
         let mut attempts = 0;
         loop {
@@ -188,6 +220,7 @@ impl Group {
                     attempts = attempts.saturating_add(1);
                     self.shared.accounts.forget().await;
                     let wait = waits.next().unwrap_or(self.shared.limits.retry_max);
+                    let wait = wait.max(self.pause(attempts));
                     let next = self.failed(&failure, attempts, wait);
                     self.rest(next).await;
                 }
@@ -195,20 +228,55 @@ impl Group {
         }
     }
 
-    /// Tries each kind of challenge at first, and one in turn after that, so that the authority's
-    /// limit on failed validations is not used up.
-    async fn attempt(&self, failed: u32) -> Result<Obtained, Failure> {
-        let kinds = &self.shared.orders.kinds;
-        let turn = failed as usize % kinds.len();
-        let kinds = if failed == 0 {
-            &kinds[..]
-        } else {
-            &kinds[turn..=turn]
-        };
+    /// Waits as long as orders from before a restart allow no further ones.
+    async fn rest_after_restart(&mut self) {
+        let (store, name) = (Arc::clone(&self.shared.store), self.names[0].clone());
+        let read = in_background(move || store.failed_orders(&name)).await;
+        let tell = |error: &_| warn!(%error, "orders that have failed before are not known");
+        let began = read.inspect_err(tell).unwrap_or_default();
+        let count = began.len();
+        self.failed_orders = FailedOrders::new(began);
+        let pause = self.pause(0);
+        if pause.is_zero() {
+            return;
+        }
+        let window = format_duration(self.shared.limits.failed_orders_window());
+        let failure = Failure::other(format!(
+            "{count} orders within {window} have brought no certificate, and no more are placed \
+             yet; the log from before the start says why they failed"
+        ));
+        let attempts = u32::try_from(count).unwrap_or(u32::MAX);
+        let next = self.failed(&failure, attempts, pause);
+        self.rest(next).await;
+    }
+
+    /// Returns the time until there may be an attempt after so many that have failed.
+    fn pause(&self, failed: u32) -> Duration {
+        let orders = self.shared.orders.kinds_after(failed).len();
+        let window = self.shared.limits.failed_orders_window();
+        let now = self.shared.clock.now();
+        self.failed_orders.pause(orders, window, now)
+    }
+
+    /// Notes an order that begins, on disk too, where it stays until the certificate is saved.
+    async fn note_order(&mut self) {
+        self.failed_orders.add(self.shared.clock.now());
+        let began = self.failed_orders.began().to_vec();
+        let (store, name) = (Arc::clone(&self.shared.store), self.names[0].clone());
+        let noted = in_background(move || store.save_failed_orders(&name, &began)).await;
+        if let Err(error) = noted {
+            warn!(names = ?self.names, %error, "an order will not be known of after a restart");
+        }
+    }
+
+    /// Tries the kinds of challenges that are due after so many attempts.
+    async fn attempt(&mut self, failed: u32) -> Result<Obtained, Failure> {
+        let shared = Arc::clone(&self.shared);
         let mut first: Option<Failure> = None;
-        for &kind in kinds {
-            let limit = self.shared.limits.order_timeout;
-            let permit = self.shared.permits.acquire().await;
+        for &kind in shared.orders.kinds_after(failed) {
+            let limit = shared.limits.order_timeout;
+            let permit = shared.permits.acquire().await;
+            self.note_order().await;
             let ordered = tokio::time::timeout(limit, self.order(kind)).await;
             drop(permit);
             let failure = match ordered.unwrap_or_else(|_| Err(Failure::order_timeout(limit))) {

@@ -10,7 +10,6 @@ use std::sync::Arc;
 use futures_util::future::{AbortHandle, Abortable, abortable};
 use parking_lot::Mutex;
 use tokio::sync::mpsc;
-use tracing::error;
 
 use crate::builder::{self, BuildError};
 use crate::certificate::Certificate;
@@ -116,25 +115,13 @@ impl AcmeHandle {
         });
     }
 
-    /// Reads a certificate and serves it; one that cannot be read is as good as none, but is told
-    /// of.
+    /// Reads and serves the certificates of a group; returns the one that serves it best.
     fn read(&self, names: &[String]) -> Option<Certificate> {
-        let (store, provider) = (&self.shared.store, &self.shared.orders.provider);
-        let text = match store.certificate(&names[0]) {
-            Ok(text) => text?,
-            Err(error) => {
-                error!(%error, "a certificate cannot be read and is ordered anew");
-                return None;
-            }
-        };
-        let parsed = Certificate::from_pem(&text, provider);
-        let tell = |error: &_| {
-            let path = store.certificate_path(&names[0]);
-            error!(path = %path.display(), %error, "a certificate is damaged and is ordered anew");
-        };
-        let certificate = parsed.inspect_err(tell).ok()?;
-        self.shared.certificates.install(names, &certificate);
-        Some(certificate)
+        let mut found = self.shared.on_disk(names);
+        for certificate in &found {
+            self.shared.certificates.install(names, certificate);
+        }
+        found.pop()
     }
 }
 

@@ -28,8 +28,9 @@ pub struct Limits {
     /// 4 to 8 min, then 8 to 16, 16 to 32, 32 to 64, 64 to 128, 128 to 256, 256 to 512, and 6 to
     /// 12 h from then on. The first attempt may use both kinds of challenges, each further one
     /// uses one: so there are at most 5 failed validations of a name in the first hour, which is
-    /// what Let's Encrypt allows. A `Retry-After` of the authority makes the wait longer, up to a
-    /// day.
+    /// what Let's Encrypt allows ([`FAILED_ORDERS_MAX`](crate::FAILED_ORDERS_MAX)). A process that
+    /// starts anew begins with the first attempt again, and waits before it if that would be more.
+    /// A `Retry-After` of the authority makes the wait longer, up to a day.
     pub retry_min: Duration,
     /// Wait before its chance part is added. Default 6 h, at least `retry_min`.
     pub retry_max: Duration,
@@ -55,6 +56,17 @@ impl Default for Limits {
 }
 
 impl Limits {
+    /// Returns the time within which at most [`FAILED_ORDERS_MAX`](crate::FAILED_ORDERS_MAX)
+    /// orders of a group begin that bring no certificate: the least that the first four waits
+    /// take together, so that a process which goes on never waits for it.
+    pub(crate) fn failed_orders_window(&self) -> Duration {
+        let waits = [1, 2, 4, 8].map(|times| self.retry_min.saturating_mul(times));
+        let waits = waits.map(|wait| wait.min(self.retry_max));
+        waits
+            .into_iter()
+            .fold(Duration::ZERO, Duration::saturating_add)
+    }
+
     /// Returns what is wrong with the limits.
     pub(crate) fn fault(&self) -> Option<&'static str> {
         let millisecond = Duration::from_millis(1);

@@ -67,6 +67,18 @@ pub(crate) struct Obtained {
 }
 
 impl Orders {
+    /// Returns the kinds of challenges of an attempt after so many that have failed: each kind at
+    /// first, and one in turn after that, so that the authority's limit on failed validations is
+    /// not used up.
+    pub(crate) fn kinds_after(&self, failed: u32) -> &[ChallengeKind] {
+        let turn = failed as usize % self.kinds.len();
+        if failed == 0 {
+            &self.kinds
+        } else {
+            &self.kinds[turn..=turn]
+        }
+    }
+
     /// Obtains a certificate for the names, validated by challenges of this kind where the
     /// authority offers it.
     pub(crate) async fn obtain(

@@ -65,7 +65,8 @@ pub enum State {
         reason: String,
         /// A way to help it, if one is known.
         advice: Option<String>,
-        /// Attempts that have failed in a row.
+        /// Attempts that have failed in a row; before the first one of a process that has to wait
+        /// for it, the orders that have failed before.
         attempts: u32,
         /// The time of the next attempt.
         #[serde(with = "humantime_serde")]

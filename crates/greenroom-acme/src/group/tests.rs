@@ -1,5 +1,5 @@
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use instant_acme::{Error, RenewalInfo};
@@ -28,16 +28,8 @@ impl Away {
     fn at(time: SystemTime) -> Self {
         let storage = tempfile::tempdir().expect("a directory");
         let clock = ManualClock::at(time);
-        let acme = Acme::builder(storage.path())
-            .agree_to_terms_of_service()
-            .directory_url("https://127.0.0.1:1/directory")
-            .roots(obtained().text)
-            .clock(Arc::new(clock.clone()))
-            .certificate(["example.org"])
-            .build()
-            .expect("it is complete");
         Self {
-            acme,
+            acme: acme(storage.path(), &clock),
             clock,
             _storage: storage,
         }
@@ -64,6 +56,17 @@ impl Away {
     }
 }
 
+fn acme(storage: &Path, clock: &ManualClock) -> Acme {
+    Acme::builder(storage)
+        .agree_to_terms_of_service()
+        .directory_url("https://127.0.0.1:1/directory")
+        .roots(obtained().text)
+        .clock(Arc::new(clock.clone()))
+        .certificate(["example.org"])
+        .build()
+        .expect("it is complete")
+}
+
 /// The first moment of [`obtained`]: 2026-01-01.
 fn begin() -> SystemTime {
     UNIX_EPOCH + 20_454 * DAY
@@ -71,11 +74,16 @@ fn begin() -> SystemTime {
 
 /// Returns a certificate for 90 days.
 fn obtained() -> Obtained {
+    obtained_until(4, &["example.org"])
+}
+
+/// Returns a certificate for these names until the first day of this month.
+fn obtained_until(month: u8, names: &[&str]) -> Obtained {
     let key = KeyPair::generate().expect("a key");
-    let names = vec!["example.org".to_owned()];
-    let mut params = CertificateParams::new(names).expect("a name");
+    let names: Vec<_> = names.iter().copied().map(str::to_owned).collect();
+    let mut params = CertificateParams::new(names).expect("names");
     params.not_before = date_time_ymd(2026, 1, 1);
-    params.not_after = date_time_ymd(2026, 4, 1);
+    params.not_after = date_time_ymd(2026, month, 1);
     let chain = params.self_signed(&key).expect("it signs itself").pem();
     let text = key.serialize_pem() + &chain;
     let certificate = Certificate::from_pem(text.as_bytes(), &ring::default_provider());
@@ -107,6 +115,79 @@ async fn a_wall_clock_that_is_set_back_does_not_hold_up_a_retry() {
     // After 4 to 8 min, and the time-out of a request at the most.
     let waited = begin.elapsed().as_secs();
     assert!((240..=510).contains(&waited), "{waited}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_restarts_in_a_loop_does_not_order_in_a_loop() {
+    let storage = tempfile::tempdir().expect("a directory");
+    let clock = ManualClock::at(begin());
+    // Four orders, and a first attempt may need two: one for each kind of challenge.
+    for _ in 0..4 {
+        let acme = acme(storage.path(), &clock);
+        let mut status = acme.status();
+        let running = tokio::spawn(acme.run());
+        failed(&mut status, 1).await;
+        running.abort();
+        assert!(running.await.is_err(), "it never ends by itself");
+    }
+    let acme = acme(storage.path(), &clock);
+    let mut status = acme.status();
+    let begin = Instant::now();
+    tokio::spawn(acme.run());
+    failed(&mut status, 4).await;
+    let State::Failed {
+        reason,
+        next_attempt_at,
+        ..
+    } = status.borrow().groups[0].state.clone()
+    else {
+        unreachable!("it was waited for");
+    };
+    assert!(reason.starts_with("4 orders within 1h have"), "{reason}");
+    assert_eq!(next_attempt_at, clock.now() + HOUR);
+    failed(&mut status, 1).await;
+    assert!(begin.elapsed() >= HOUR, "{:?}", begin.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_order_that_ends_with_its_process_counts() {
+    let away = Away::at(begin());
+    let names = vec!["example.org".to_owned()];
+    let mut group = Group::new(&away.acme.handle.shared, names.clone(), None);
+    group.note_order().await;
+    let mut again = Group::new(&away.acme.handle.shared, names, None);
+    again.rest_after_restart().await;
+    assert_eq!(again.failed_orders.began(), [begin()]);
+    // Until there is a certificate on disk.
+    group.install(obtained()).await;
+    again.rest_after_restart().await;
+    assert!(again.failed_orders.began().is_empty());
+}
+
+#[tokio::test]
+async fn a_certificate_is_found_whatever_the_order_of_its_names() {
+    let away = Away::at(begin());
+    let (handle, status) = (away.acme.handle(), away.acme.status());
+    let store = &away.acme.handle.shared.store;
+    let save = |name, month, names: &[&str]| {
+        let Obtained { certificate, text } = obtained_until(month, names);
+        let saved = store.save_certificate(name, text.as_bytes());
+        saved.expect("there is room");
+        certificate.not_after
+    };
+    let served = |names: [&str; 2]| {
+        handle.set_certificates([names]).expect("they are names");
+        let status = status.borrow();
+        let certificate = status.groups[0].certificate.as_ref();
+        certificate.expect("there is one").not_after
+    };
+    let (one, other) = ("example.org", "www.example.org");
+    let april = save(one, 4, &[one, other]);
+    assert_eq!(served([other, one]), april);
+    let may = save(other, 5, &[other, one]);
+    assert_eq!(served([one, other]), may, "it is the later one");
+    save(one, 6, &[one]);
+    assert_eq!(served([other, one]), may, "it is for both");
 }
 
 #[tokio::test(start_paused = true)]

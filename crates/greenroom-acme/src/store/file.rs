@@ -87,6 +87,14 @@ fn replace(path: &Path, temporary: &Path, bytes: &[u8]) -> io::Result<()> {
     sync_parent(path)
 }
 
+/// Removes a file, if it is there.
+pub(super) fn remove(path: &Path) -> Result<(), StoreError> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(at(path)(error)),
+        _ => Ok(()),
+    }
+}
+
 /// Renames a file. Returns its new path, or `None` if there was none.
 pub(super) fn rename(from: &Path, to: &Path) -> Result<Option<PathBuf>, StoreError> {
     match fs::rename(from, to) {

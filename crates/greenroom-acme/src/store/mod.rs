@@ -7,6 +7,7 @@
 //!     account.json                             0600
 //!     certificates/example.org/                0700, by the first name of the group
 //!       certificate.pem                        0600, the key and the chain in one file
+//!       failed-orders.json                     0600, while orders have brought no certificate
 //! ```
 
 mod error;
@@ -18,6 +19,8 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use instant_acme::AccountCredentials;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 pub use error::StoreError;
 pub use file::FILE_BYTES_MAX;
@@ -51,22 +54,11 @@ impl Store {
 
     /// Returns the account, if there is one.
     pub(crate) fn account(&self) -> Result<Option<AccountCredentials>, StoreError> {
-        let path = self.account_path();
-        let Some(text) = file::read(&path)? else {
-            return Ok(None);
-        };
-        let parsed = serde_json::from_slice(&text);
-        parsed
-            .map(Some)
-            .map_err(|error| StoreError::damaged(path, &error))
+        read_json(self.account_path())
     }
 
     pub(crate) fn save_account(&self, account: &AccountCredentials) -> Result<(), StoreError> {
-        let path = self.account_path();
-        match serde_json::to_vec_pretty(account) {
-            Ok(text) => file::write(&path, &text),
-            Err(error) => Err(StoreError::damaged(path, &error)),
-        }
+        write_json(self.account_path(), account)
     }
 
     /// Renames the account's file, so that the next account does not replace it: its key may be
@@ -90,18 +82,57 @@ impl Store {
         file::read(&self.certificate_path(name))
     }
 
+    /// Saves a certificate. Orders that have failed before are forgotten then.
     pub(crate) fn save_certificate(&self, name: &str, text: &[u8]) -> Result<(), StoreError> {
-        let path = self.certificate_path(name);
-        if let Some(directory) = path.parent() {
-            file::create_directory(directory)?;
-        }
-        file::write(&path, text)
+        file::create_directory(&self.group_folder(name))?;
+        file::write(&self.certificate_path(name), text)?;
+        file::remove(&self.failed_orders_path(name))
     }
 
     pub(crate) fn certificate_path(&self, name: &str) -> PathBuf {
-        // A directory for each, since a name alone can be as long as a file's name may be.
-        let directory = self.directory.join("certificates").join(name);
-        directory.join("certificate.pem")
+        self.group_folder(name).join("certificate.pem")
+    }
+
+    /// Returns the times at which orders began that have brought no certificate.
+    pub(crate) fn failed_orders(&self, name: &str) -> Result<Vec<SystemTime>, StoreError> {
+        let began = read_json(self.failed_orders_path(name))?;
+        Ok(began.unwrap_or_default())
+    }
+
+    pub(crate) fn save_failed_orders(
+        &self,
+        name: &str,
+        began: &[SystemTime],
+    ) -> Result<(), StoreError> {
+        file::create_directory(&self.group_folder(name))?;
+        write_json(self.failed_orders_path(name), began)
+    }
+
+    fn failed_orders_path(&self, name: &str) -> PathBuf {
+        self.group_folder(name).join("failed-orders.json")
+    }
+
+    /// Returns the folder of a group: one for each, since a name alone can be as long as a file's
+    /// name may be.
+    fn group_folder(&self, name: &str) -> PathBuf {
+        self.directory.join("certificates").join(name)
+    }
+}
+
+fn read_json<T: DeserializeOwned>(path: PathBuf) -> Result<Option<T>, StoreError> {
+    let Some(text) = file::read(&path)? else {
+        return Ok(None);
+    };
+    let parsed = serde_json::from_slice(&text);
+    parsed
+        .map(Some)
+        .map_err(|error| StoreError::damaged(path, &error))
+}
+
+fn write_json<T: Serialize + ?Sized>(path: PathBuf, value: &T) -> Result<(), StoreError> {
+    match serde_json::to_vec_pretty(value) {
+        Ok(text) => file::write(&path, &text),
+        Err(error) => Err(StoreError::damaged(path, &error)),
     }
 }
 

@@ -4,11 +4,11 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use greenroom_acme::{BuildError, StoreError};
+use greenroom_acme::{BuildError, State, StoreError};
 
 use crate::ca::Ca;
 use crate::log;
-use crate::site::{Site, connect};
+use crate::site::{Site, connect, serial, shown};
 use crate::{Running, builder};
 
 /// Returns the directory of the one authority in the storage.
@@ -247,10 +247,20 @@ async fn a_damaged_account_is_kept_and_another_registered() {
 
 #[tokio::test]
 async fn a_name_that_is_added_does_not_take_the_others_off_line() {
+    for names in [
+        ["example.org", "www.example.org"],
+        ["www.example.org", "example.org"],
+    ] {
+        add_a_name(names).await;
+    }
+}
+
+/// Adds `www.example.org` to a certificate for `example.org`.
+async fn add_a_name(names: [&str; 2]) {
     let (ca, storage) = (Ca::start(), tempfile::tempdir().expect("a directory"));
     obtain(&ca, storage.path()).await;
     let acme = builder(&ca, storage.path())
-        .certificate(["example.org", "www.example.org"])
+        .certificate(names)
         .build()
         .expect("it is complete");
     let _site = Site::start(&ca, &acme).await;
@@ -267,4 +277,32 @@ async fn a_name_that_is_added_does_not_take_the_others_off_line() {
         .await;
     assert!(connect(&ca, "example.org", root.clone()).await.is_ok());
     assert!(connect(&ca, "www.example.org", root).await.is_ok());
+}
+
+#[tokio::test]
+async fn names_in_another_order_are_no_reason_to_order() {
+    let (ca, storage) = (Ca::start(), tempfile::tempdir().expect("a directory"));
+    let build = |names: [&str; 2]| {
+        let acme = builder(&ca, storage.path()).certificate(names).build();
+        acme.expect("it is complete")
+    };
+    let acme = build(["example.org", "www.example.org"]);
+    let site = Site::start(&ca, &acme).await;
+    let mut running = Running::start(acme);
+    let obtained = running.certificate().await;
+    running.stop().await;
+    site.stop().await;
+    let acme = build(["www.example.org", "example.org"]);
+    let _site = Site::start(&ca, &acme).await;
+    let served = connect(&ca, "example.org", ca.root().await).await;
+    assert_eq!(
+        serial(&shown(&served.expect("it is served"))),
+        obtained.serial
+    );
+    let mut running = Running::start(acme);
+    let is_waiting = |state: &State| matches!(state, State::Waiting { .. });
+    running
+        .until(|status| is_waiting(&status.groups[0].state))
+        .await;
+    assert_eq!(ca.orders(), 1);
 }

@@ -98,6 +98,33 @@ async fn an_authority_that_dies_midway_and_forgets_all_is_ordered_from_again() {
 }
 
 #[tokio::test]
+async fn a_server_that_restarts_in_a_loop_does_not_order_in_a_loop() {
+    let (ca, storage) = (Ca::start(), tempfile::tempdir().expect("a directory"));
+    let clock = ManualClock::new();
+    let build = || -> Acme {
+        builder(&ca, storage.path())
+            .clock(Arc::new(clock.clone()))
+            .certificate(["example.org"])
+            .build()
+            .expect("it is complete")
+    };
+    // Nobody responds to the authority. Each start tries both kinds of challenges, as long as there
+    // are not more than five failed validations in an hour.
+    for _ in 0..4 {
+        let mut running = Running::start(build());
+        running.failure().await;
+        running.stop().await;
+    }
+    assert_eq!(ca.orders(), 4);
+    let acme = build();
+    let _site = Site::start(&ca, &acme).await;
+    let mut running = Running::start(acme);
+    let (reason, _) = running.failure().await;
+    assert!(reason.contains("have brought no certificate"), "{reason}");
+    running.certificate_at_last(&clock).await;
+}
+
+#[tokio::test]
 async fn the_old_certificate_is_served_while_the_authority_is_away() {
     let (mut ca, storage) = (Ca::start(), tempfile::tempdir().expect("a directory"));
     let clock = ManualClock::new();
