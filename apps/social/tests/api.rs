@@ -48,6 +48,7 @@ macro_rules! every_behaviour {
                 another_address_is_confirmed_by_a_mail_to_it,
                 a_link_is_good_while_its_address_is_the_last_one_asked_for,
                 an_address_gets_few_mails_to_confirm_it,
+                an_address_gets_other_mails_once_it_is_confirmed,
                 a_forgotten_password_is_reset_by_mail,
                 a_password_is_reset_though_the_client_leaves,
                 a_token_is_good_for_one_thing_and_not_for_ever,

@@ -47,6 +47,7 @@ macro_rules! every_behaviour {
             pictures:
                 albums_are_listed_the_newest_first,
                 pictures_are_kept_as_they_are,
+                pictures_are_added_together_or_not_at_all,
                 pictures_are_listed_in_pages,
                 a_picture_needs_its_album,
                 an_album_is_deleted_with_all_its_pictures,

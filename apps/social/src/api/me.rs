@@ -24,8 +24,10 @@ pub(super) struct Me {
     display: String,
     /// The user's text about themself.
     about: String,
-    /// The address for mails.
+    /// The address for mails; empty until the first one is confirmed.
     email: String,
+    /// The address that waits for its confirmation, by a link that was mailed to it.
+    unconfirmed_email: Option<String>,
     /// True if a digest of the day is mailed.
     digest: bool,
     /// The webhook that notifications are posted to.
@@ -39,6 +41,7 @@ pub(super) struct Me {
 impl From<User> for Me {
     fn from(user: User) -> Self {
         Self {
+            unconfirmed_email: user.unconfirmed_email().map(str::to_owned),
             id: user.id,
             name: user.name,
             display: user.display,

@@ -33,7 +33,7 @@ pub(crate) async fn spool(
     files: &Files,
     mut part: Field<'_>,
     bytes_max: ByteSize,
-) -> Result<TempPath, Failure> {
+) -> Result<Arc<TempPath>, Failure> {
     let mut file = files.receive().await.map_err(io_failure)?;
     let mut bytes = 0;
     while let Some(chunk) = part.chunk().await.map_err(|error| refused(&error))? {

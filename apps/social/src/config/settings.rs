@@ -416,8 +416,8 @@ pub struct PictureSettings {
     /// The longest that a picture may wait for a thread. Default: 60 s
     #[serde(with = "humantime_serde")]
     pub queue_wait_max: Duration,
-    /// The age at which files of an unfinished upload are deleted; it must be longer than any
-    /// upload takes. Default: 1 h
+    /// The age at which files of an unfinished upload are deleted; it must be longer than it takes
+    /// to store an upload that is complete, and than some minutes. Default: 1 h
     #[serde(with = "humantime_serde")]
     pub leftovers_after: Duration,
 }

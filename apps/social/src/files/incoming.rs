@@ -10,6 +10,8 @@ use std::time::Duration;
 use tempfile::{NamedTempFile, TempPath};
 use tokio::sync::{mpsc, oneshot};
 
+use super::leftovers::UnderWay;
+
 /// The bytes written to a file at once: each write costs a switch to another thread.
 const WRITE_BYTES: usize = 256 * 1024;
 /// The longest that a write waits for its turn.
@@ -79,18 +81,18 @@ fn write_all(mut asked: mpsc::Receiver<Write>) {
 #[derive(Debug)]
 pub(crate) struct Incoming {
     file: Arc<File>,
-    path: TempPath,
+    path: Arc<TempPath>,
     buffer: Vec<u8>,
     writer: Writer,
 }
 
 impl Incoming {
     /// Starts an empty file, which is deleted when this is dropped.
-    pub(super) fn new(file: NamedTempFile, writer: &Writer) -> Self {
+    pub(super) fn new(file: NamedTempFile, under_way: &UnderWay, writer: &Writer) -> Self {
         let (file, path) = file.into_parts();
         Self {
             file: Arc::new(file),
-            path,
+            path: under_way.add(path),
             buffer: Vec::with_capacity(WRITE_BYTES),
             writer: writer.clone(),
         }
@@ -118,7 +120,7 @@ impl Incoming {
     ///
     /// # Errors
     /// Those of [`write`](Self::write).
-    pub(crate) async fn finish(mut self) -> io::Result<TempPath> {
+    pub(crate) async fn finish(mut self) -> io::Result<Arc<TempPath>> {
         if !self.buffer.is_empty() {
             self.flush().await?;
         }
@@ -140,7 +142,7 @@ mod tests {
 
     fn start(writer: &Writer) -> Incoming {
         let file = NamedTempFile::new().expect("there is room for a file");
-        Incoming::new(file, writer)
+        Incoming::new(file, &UnderWay::default(), writer)
     }
 
     #[tokio::test]
@@ -152,7 +154,7 @@ mod tests {
             incoming.write(chunk).await.expect("it is written");
         }
         let path = incoming.finish().await.expect("the rest is written");
-        assert_eq!(fs::read(&path).expect("the file is there"), bytes);
+        assert_eq!(fs::read(&*path).expect("the file is there"), bytes);
     }
 
     #[tokio::test(start_paused = true)]

@@ -3,11 +3,42 @@
 use std::fs;
 use std::io;
 use std::path::Path;
+use std::sync::{Arc, Weak};
 use std::time::SystemTime;
+
+use parking_lot::Mutex;
+use tempfile::TempPath;
 
 /// The prefix of the names of uploads: in the system's temporary directory they lie beside others'
 /// files.
 pub(super) const UPLOAD: &str = "social-upload-";
+
+/// The files of uploads that this process has under way.
+#[derive(Clone, Debug, Default)]
+pub(super) struct UnderWay(Arc<Mutex<Vec<Weak<TempPath>>>>);
+
+impl UnderWay {
+    /// Adds a file, which is one of them until the last clone is dropped, as it is deleted.
+    pub(super) fn add(&self, path: TempPath) -> Arc<TempPath> {
+        let path = Arc::new(path);
+        let mut all = self.0.lock();
+        all.retain(|other| other.strong_count() > 0);
+        all.push(Arc::downgrade(&path));
+        path
+    }
+
+    /// Makes them as young as if they were written now. An upload may take many hours, in which a
+    /// file that is complete waits for those behind it; neither this process nor another one with
+    /// the same directory may take it for a leftover.
+    pub(super) fn refresh(&self) {
+        let all: Vec<_> = self.0.lock().iter().filter_map(Weak::upgrade).collect();
+        for path in all {
+            let file = fs::File::options().write(true).open(&*path);
+            // It is not there any more if it was stored meanwhile.
+            let _ = file.and_then(|file| file.set_modified(SystemTime::now()));
+        }
+    }
+}
 
 /// Deletes the files of a directory that have this prefix and were last written before `until`, and
 /// returns their number. Another process may delete them at the same time.

@@ -28,6 +28,7 @@ use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 
 use self::incoming::Writer;
+use self::leftovers::UnderWay;
 use crate::Failure;
 use crate::config::FilesSettings;
 use crate::images::{Processed, io_failure};
@@ -48,6 +49,7 @@ pub struct Files {
     directory: Option<Arc<Path>>,
     /// The directory of uploads that are not yet known to be pictures.
     incoming: Arc<Path>,
+    under_way: UnderWay,
     storing: Arc<Semaphore>,
     writer: Writer,
 }
@@ -95,7 +97,7 @@ pub enum Original {
     /// The file in the directory that is shared.
     InPlace(PathBuf),
     /// A copy, which is deleted when this is dropped.
-    Copy(TempPath),
+    Copy(Arc<TempPath>),
 }
 
 impl Original {
@@ -127,6 +129,7 @@ impl Files {
             objects,
             directory,
             incoming: incoming.into(),
+            under_way: UnderWay::default(),
             storing: Arc::new(Semaphore::new(STORING_MAX)),
             writer: Writer::start().context("no thread can be started to write uploads")?,
         })
@@ -151,17 +154,21 @@ impl Files {
         let files = self.clone();
         let file = spawn_blocking(move || files.spool()).await;
         let file = file.map_err(io::Error::other)??;
-        Ok(Incoming::new(file, &self.writer))
+        Ok(Incoming::new(file, &self.under_way, &self.writer))
     }
 
     /// Deletes the files of uploads that were last written before `until`, and returns their
-    /// number: a killed process has left them behind.
+    /// number: a killed process has left them behind. Those that this process has under way count
+    /// as written now, for others too.
     ///
     /// # Errors
     /// Fails if their directory cannot be read.
     pub async fn sweep_uploads(&self, until: SystemTime) -> io::Result<usize> {
-        let incoming = Arc::clone(&self.incoming);
-        let swept = spawn_blocking(move || leftovers::sweep(&incoming, leftovers::UPLOAD, until));
+        let (incoming, under_way) = (Arc::clone(&self.incoming), self.under_way.clone());
+        let swept = spawn_blocking(move || {
+            under_way.refresh();
+            leftovers::sweep(&incoming, leftovers::UPLOAD, until)
+        });
         swept.await.map_err(io::Error::other)?
     }
 
@@ -404,6 +411,28 @@ mod tests {
                 .expect("the directory is there");
             assert!(content.is_none(), "{size:?}");
         }
+    }
+
+    #[tokio::test]
+    async fn the_files_of_an_upload_that_takes_hours_are_no_leftovers() {
+        let directory = tempfile::tempdir().expect("there is room for a directory");
+        let settings = FilesSettings::Directory(directory.path().to_owned());
+        let open = || Files::open(&settings).expect("the directory is made");
+        let (here, elsewhere) = (open(), open());
+        let complete = here.receive().await.expect("there is room for a file");
+        let complete = complete.finish().await.expect("nothing is left to write");
+        let left = here.spool().expect("there is room for a file");
+        let hour = Duration::from_hours(1);
+        for path in [&**complete, left.path()] {
+            let file = File::options().write(true).open(path);
+            let aged = file.and_then(|file| file.set_modified(SystemTime::now() - 2 * hour));
+            aged.expect("the file is there");
+        }
+        for (files, leftovers) in [(here, 1), (elsewhere, 0)] {
+            let swept = files.sweep_uploads(SystemTime::now() - hour).await;
+            assert_eq!(swept.expect("the directory is there"), leftovers);
+        }
+        assert!(complete.exists() && !left.path().exists());
     }
 
     #[tokio::test]

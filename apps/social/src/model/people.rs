@@ -14,7 +14,7 @@ pub struct User {
     pub name: String,
     /// The name that others read; 1 to 60 characters.
     pub display: String,
-    /// The address for mails.
+    /// The address for mails; empty until the first one is confirmed.
     pub email: String,
     /// The address that the user asked for last, to have it once it is confirmed.
     #[serde(default)]
@@ -25,7 +25,7 @@ pub struct User {
     pub password: String,
     /// The webhook that notifications are posted to, besides browsers.
     pub webhook: Option<Url>,
-    /// True if a digest of the day is mailed.
+    /// True if a digest of the day is mailed, once there is an address.
     pub digest: bool,
     /// The sequence number of the last event of the bell that the user has seen.
     pub bell_seen: u64,
@@ -45,6 +45,19 @@ impl User {
             id: self.id,
             name: self.name.clone(),
         }
+    }
+
+    /// Returns the address that waits for its confirmation.
+    #[must_use]
+    pub fn unconfirmed_email(&self) -> Option<&str> {
+        let wanted = self.wanted_email.as_deref();
+        wanted.filter(|wanted| *wanted != self.email)
+    }
+
+    /// Returns `true` if a digest is to be mailed, and there is an address for it.
+    #[must_use]
+    pub fn gets_digest(&self) -> bool {
+        self.digest && !self.email.is_empty()
     }
 }
 

@@ -17,7 +17,7 @@ use crate::model::{Outcome, Task, TaskKind};
 use crate::store::{self, Store, StoreError};
 
 /// Tasks of one kind that one replica does at a time.
-const AT_ONCE: usize = 16;
+pub(super) const AT_ONCE: usize = 16;
 /// Time for which a claimed task belongs to this replica.
 const LEASE: Duration = Duration::from_mins(1);
 /// Longest time of one try, so that its outcome can be recorded within the lease.
@@ -283,7 +283,11 @@ impl<D: Doer> Shared<D> {
             .store
             .claim_tasks(D::KIND, self.now(), LEASE, limit)
             .await?;
-        let next = self.store.next_task(D::KIND).await?;
+        let next = match self.store.next_task(D::KIND).await {
+            // What is claimed is done all the same: else it would wait for the end of its lease.
+            Err(_) if !tasks.is_empty() => None,
+            next => next?,
+        };
         let until =
             |due: Timestamp| Duration::try_from(due.duration_since(self.now())).unwrap_or_default();
         let next = next.map(until);

@@ -3,6 +3,7 @@
 mod paint;
 
 use std::io::Write;
+use std::sync::Arc;
 
 use anyhow::Context;
 use jiff::Timestamp;
@@ -149,7 +150,7 @@ async fn add_picture(
     let mut file = app.files.spool()?;
     file.write_all(&scene.paint_jpeg()?)?;
     let upload = Upload {
-        file: file.into_temp_path(),
+        file: Arc::new(file.into_temp_path()),
         caption: caption.to_owned(),
         alt: String::new(),
     };

@@ -101,10 +101,11 @@ pub async fn reset_password(app: &App, token: &str, password: &str) -> Result<Us
     let (ticket, user) = find_ticket(app, token, TicketPurpose::ResetPassword).await?;
     let change = password_change(app, "password", password).await?;
     let app = app.clone();
-    // Else a client that leaves may have used up the link for nothing.
     complete(async move {
-        use_up(&app, &ticket).await?;
-        store_and_forget(app, user.id, change).await
+        let changed = app.store.use_ticket(&ticket, change, Vec::new()).await;
+        // Also if that failed, as in `store_and_forget`.
+        forget(&app, user.id, Scope::Sessions).await;
+        changed?.ok_or_else(no_ticket)
     })
     .await
 }
@@ -134,8 +135,8 @@ pub async fn ask_for_email(app: &App, user: &User, email: &str) -> Result<(), Fa
     add_mail(app, key, payload).await
 }
 
-/// Sets the address that a mail's token confirms as the user's. The former address is notified by a
-/// mail.
+/// Sets the address that a mail's token confirms as the user's. The former address, if there is
+/// one, is notified by a mail.
 ///
 /// # Errors
 /// [`Failure::Invalid`], which names `token`, if that is not good any more.
@@ -145,18 +146,20 @@ pub async fn confirm_email(app: &App, token: &str) -> Result<User, Failure> {
 }
 
 async fn confirm(app: App, ticket: Ticket, user: User) -> Result<User, Failure> {
-    use_up(&app, &ticket).await?;
-    // Added before the change, so that no change is without it; Mailman checks if the change was
-    // made.
-    let key = format!("moved:{}", ticket.token_hash);
+    // With the change, so that no change is without it; Mailman checks if the change was made. Each
+    // try has a key of its own: that of one that failed is not taken again.
+    let key = format!("moved:{}", Id::new());
     let payload = json!({"mail": "moved", "user": user.id, "from": user.email, "to": ticket.email});
-    add_mail(&app, key, payload).await?;
     let change = UserChange {
-        email: Some(ticket.email),
+        email: Some(ticket.email.clone()),
         ..UserChange::default()
     };
-    let changed = app.store.update_user(user.id, change).await?;
-    changed.ok_or(Failure::NotFound("user"))
+    let is_first = user.email.is_empty();
+    let notice = (!is_first).then(|| mail(key, payload));
+    let notice = Vec::from_iter(notice);
+    let changed = app.store.use_ticket(&ticket, change, notice).await?;
+    wake(&app, &[TaskKind::Mail]);
+    changed.ok_or_else(no_ticket)
 }
 
 /// Returns the ticket and the user of a valid token.
@@ -184,14 +187,6 @@ pub async fn find_ticket(
     Ok((ticket, user))
 }
 
-/// Deletes the ticket: of several requests with the same token, one proceeds.
-async fn use_up(app: &App, ticket: &Ticket) -> Result<(), Failure> {
-    if app.store.delete_ticket(&ticket.token_hash).await? {
-        return Ok(());
-    }
-    Err(no_ticket())
-}
-
 fn no_ticket() -> Failure {
     let rule = "this link was used before, is too old, or went to an address that you do not want \
                 any more; ask for another one"
@@ -216,15 +211,18 @@ fn confirmation_key(user: Id, email: &str, now: Timestamp) -> String {
 }
 
 async fn add_mail(app: &App, key: String, payload: serde_json::Value) -> Result<(), Failure> {
-    let mail = NewTask {
+    app.store.add_tasks(vec![mail(key, payload)]).await?;
+    wake(app, &[TaskKind::Mail]);
+    Ok(())
+}
+
+fn mail(key: String, payload: serde_json::Value) -> NewTask {
+    NewTask {
         key,
         kind: TaskKind::Mail,
         payload,
         due: now(),
-    };
-    app.store.add_tasks(vec![mail]).await?;
-    wake(app, &[TaskKind::Mail]);
-    Ok(())
+    }
 }
 
 /// Deletes a user, at once, with their albums, pictures, sessions, keys and browsers. Their

@@ -33,7 +33,8 @@ pub struct NewUser {
     pub password: String,
 }
 
-/// Adds a user, whose welcome mail is in the outbox from then on. (The thesis' program 4.1; here
+/// Adds a user, whose welcome mail is in the outbox from then on: the only one that goes to their
+/// address before they confirm it, by the link in it. (The thesis' program 4.1; here
 /// the storage decides which of two users gets a name.)
 ///
 /// # Errors
@@ -67,8 +68,8 @@ fn checked(new: &NewUser) -> Result<User, Failure> {
         id: Id::new(),
         name,
         display,
-        email,
-        wanted_email: None,
+        email: String::new(),
+        wanted_email: Some(email),
         about: String::new(),
         password: String::new(),
         webhook: None,

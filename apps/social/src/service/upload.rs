@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use futures_util::future::{try_join, try_join_all};
 use serde_json::json;
 use tempfile::TempPath;
@@ -19,7 +21,7 @@ use crate::{App, Failure};
 #[derive(Debug)]
 pub struct Upload {
     /// The file's place; deleted when this is dropped.
-    pub file: TempPath,
+    pub file: Arc<TempPath>,
     /// Caption of up to 500 characters.
     pub caption: String,
     /// Description for those who cannot see it: up to 500 characters.
@@ -80,7 +82,7 @@ pub async fn upload(
     Ok(prepared.into_iter().map(view).collect())
 }
 
-/// Keeps all pictures or none. It must complete: some of them are kept in between.
+/// Keeps all pictures or none. It must complete: some of their files are kept in between.
 async fn keep_or_take_back(
     app: App,
     album: Id,
@@ -202,7 +204,7 @@ async fn prepare_elsewhere(
 
 impl Upload {
     async fn length(&self) -> Result<u64, Failure> {
-        let metadata = tokio::fs::metadata(&self.file).await;
+        let metadata = tokio::fs::metadata(&*self.file).await;
         Ok(metadata.map_err(io_failure)?.len())
     }
 }
@@ -244,10 +246,8 @@ async fn keep_all(app: &App, prepared: &[Prepared], uploads: &[Upload]) -> Resul
             app.files.store(id, &upload.file, processed).await?;
         }
     }
-    for one in prepared {
-        keep(app, &one.picture).await?;
-    }
-    Ok(())
+    let pictures: Vec<_> = prepared.iter().map(|one| one.picture.clone()).collect();
+    keep(app, &pictures).await
 }
 
 /// Returns tasks that delete the files later if their records are never stored, should this process
@@ -262,23 +262,25 @@ fn sweeping(app: &App, pictures: &[Id]) -> Vec<NewTask> {
     pictures.iter().map(task).collect()
 }
 
-async fn keep(app: &App, picture: &Picture) -> Result<(), Failure> {
+async fn keep(app: &App, pictures: &[Picture]) -> Result<(), Failure> {
+    let event = |picture: &Picture| NewEvent {
+        topic: topic::TIMELINE.to_owned(),
+        key: picture.id.to_string(),
+        delta: 1,
+        body: json!({"picture": picture}),
+    };
     let effects = Effects {
-        events: vec![NewEvent {
-            topic: topic::TIMELINE.to_owned(),
-            key: picture.id.to_string(),
-            delta: 1,
-            body: json!({"picture": picture}),
-        }],
+        events: pictures.iter().map(event).collect(),
         tasks: Vec::new(),
     };
-    let events = app.store.insert_picture(picture, effects).await?;
+    let events = app.store.insert_pictures(pictures, effects).await?;
     publish(app, &events).await;
     Ok(())
 }
 
-/// Undoes a partial upload, so that a client may simply try again. What cannot be undone now,
-/// because the storage is unavailable, is logged.
+/// Undoes an upload that failed, so that a client may simply try again: the storage may not know
+/// whether it has kept the records. What cannot be undone now, because the storage is unavailable,
+/// is logged.
 async fn take_back(app: &App, prepared: &[Prepared]) {
     for Prepared { picture, .. } in prepared {
         match app.store.delete_picture(picture.id).await {

@@ -150,9 +150,15 @@ pub trait Store: Debug + Send + Sync {
     async fn insert_ticket(&self, ticket: &Ticket) -> Result<()>;
     /// Returns a ticket that has not expired at `now`.
     async fn ticket(&self, token_hash: &str, now: Timestamp) -> Result<Option<Ticket>>;
-    /// Deletes a ticket; `false` if there was none. Of several concurrent calls for the same
-    /// ticket, one gets `true`.
-    async fn delete_ticket(&self, token_hash: &str) -> Result<bool>;
+    /// Uses a ticket up: changes its user, adds the tasks, and deletes the ticket. `None` if there
+    /// is no such ticket, or no such user. If it fails, the ticket is there still; the tasks may be
+    /// there, too, so whoever does them must see whether the change was made.
+    async fn use_ticket(
+        &self,
+        ticket: &Ticket,
+        change: UserChange,
+        tasks: Vec<NewTask>,
+    ) -> Result<Option<User>>;
 
     /// Adds a key.
     async fn insert_key(&self, key: &ApiKey) -> Result<()>;
@@ -179,9 +185,10 @@ pub trait Store: Debug + Send + Sync {
     /// comments and events may still be found until they are [purged](Self::purge_picture).
     async fn delete_album(&self, id: Id) -> Result<Option<Vec<Event>>>;
 
-    /// Adds a picture to its album. [`Conflict`](StoreError::Conflict) if the album is gone; then,
-    /// or if this fails halfway, no picture stays behind.
-    async fn insert_picture(&self, picture: &Picture, effects: Effects) -> Result<Vec<Event>>;
+    /// Adds pictures to their album, which is the same for all: all of them, or none.
+    /// [`Conflict`](StoreError::Conflict) if the album is gone; then, or if this fails halfway, no
+    /// picture stays behind.
+    async fn insert_pictures(&self, pictures: &[Picture], effects: Effects) -> Result<Vec<Event>>;
     /// Returns the picture of that identifier.
     async fn picture(&self, id: Id) -> Result<Option<Picture>>;
     /// Returns pictures, the newest first, those before `before` (by identifier).
@@ -254,7 +261,8 @@ pub trait Store: Debug + Send + Sync {
     /// Adds tasks to the outbox, but for those whose key it has or had.
     async fn add_tasks(&self, tasks: Vec<NewTask>) -> Result<()>;
     /// Claims up to `limit` tasks of a kind that are due, the longest due first. Until `now +
-    /// lease` no other caller gets them; a task that is not settled by then must be abandoned.
+    /// lease` no other caller gets them; a task that is not settled by then must be abandoned. If
+    /// it fails when some are claimed, these are returned.
     async fn claim_tasks(
         &self,
         kind: TaskKind,

@@ -18,7 +18,10 @@ use crate::{App, Failure, service};
 #[template(path = "pages/account.html")]
 struct AccountPage {
     shell: Shell,
+    /// The address for mails; empty if none is confirmed.
     email: String,
+    /// The address that waits for its confirmation; empty if there is none.
+    unconfirmed: String,
     /// Confirmation of the last action, in words.
     done: &'static str,
     trouble: Trouble,
@@ -62,12 +65,15 @@ pub(super) async fn show(
 
 async fn load(app: &App, viewer: &Viewer) -> Result<AccountPage, Failure> {
     let user = app.store.user(viewer.author.id).await?;
+    let user = user.ok_or(Failure::NotFound("user"))?;
+    let unconfirmed = user.unconfirmed_email().unwrap_or_default().to_owned();
     Ok(AccountPage {
         shell: Shell::of(app, Some(viewer), "/settings/account").await?,
-        email: user.ok_or(Failure::NotFound("user"))?.email,
+        entered: unconfirmed.clone(),
+        unconfirmed,
+        email: user.email,
         done: "",
         trouble: Trouble::default(),
-        entered: String::new(),
     })
 }
 
@@ -339,8 +345,8 @@ pub(super) async fn show_confirm(State(app): State<App>, Query(link): Query<Link
 pub(super) async fn confirm(State(app): State<App>, Form(link): Form<Link>) -> PageResult {
     match service::confirm_email(&app, &link.token).await {
         Ok(_) => page(&NoticePage::new(
-            "Your address is changed",
-            "Mails come to this address from now on. The one before was told of it.",
+            "Your address is confirmed",
+            "Mails come to this address from now on. One that you had before was told of it.",
             ("/", "To the timeline"),
         )),
         Err(failure) => {

@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use axum::extract::multipart::Field;
 use axum::extract::{Path, Request, State};
 use tempfile::TempPath;
@@ -15,7 +17,7 @@ use crate::{App, Failure};
 /// The fields of an album's upload form.
 #[derive(Default)]
 struct Sent {
-    file: Option<TempPath>,
+    file: Option<Arc<TempPath>>,
     caption: String,
     alt: String,
 }
@@ -92,8 +94,8 @@ async fn read(app: &App, viewer: &Viewer, request: Request) -> Result<Sent, Fail
 }
 
 /// Stores the file. A browser sends an empty one where none was chosen.
-async fn keep(app: &App, part: Field<'_>) -> Result<Option<TempPath>, Failure> {
+async fn keep(app: &App, part: Field<'_>) -> Result<Option<Arc<TempPath>>, Failure> {
     let file = spool(&app.files, part, app.settings.pictures.bytes_max).await?;
-    let metadata = tokio::fs::metadata(&file).await.map_err(io_failure)?;
+    let metadata = tokio::fs::metadata(&*file).await.map_err(io_failure)?;
     Ok((metadata.len() > 0).then_some(file))
 }

@@ -228,6 +228,44 @@ pub(crate) async fn an_address_gets_few_mails_to_confirm_it(store: StoreSettings
     assert!((1..=MAILS_MAX).contains(&sent), "{sent} mails");
 }
 
+/// Two users have signed up with one address, of whom one has confirmed that it is theirs.
+pub(crate) async fn an_address_gets_other_mails_once_it_is_confirmed(store: StoreSettings) {
+    const EMAIL: &str = "somebody@example.org";
+    let sink = SmtpSink::start();
+    let server = with_mails(store, &sink).await;
+    let ada = server.client().signed_up("ada").await;
+    server.client().signed_up("eve").await;
+    let addresses = async || {
+        let me: Value = ada.get("/api/me").await.json(StatusCode::OK);
+        json!([me["email"], me["unconfirmed_email"]])
+    };
+    assert_eq!(addresses().await, json!(["", EMAIL]));
+    let page = ada.get("/settings/account").await;
+    let text = String::from_utf8_lossy(&page.body);
+    assert!(text.contains("No mails go to you yet."), "{text}");
+    let welcomes = mails(&sink, "Welcome to Greenroom social", 2).await;
+    let hers = welcomes
+        .iter()
+        .find(|mail| mail.text.starts_with("Hello ada,"));
+    let confirm = json!({"token": token(hers.expect("she is welcomed"))});
+    let confirmed = server.client().post("/api/email/confirm", &confirm).await;
+    confirmed.expect(StatusCode::NO_CONTENT);
+    assert_eq!(addresses().await, json!([EMAIL, null]));
+
+    let body = json!({"email": EMAIL});
+    let asked = server.client().post("/api/password/forgotten", &body).await;
+    asked.expect(StatusCode::ACCEPTED);
+    let subject = "A new password for Greenroom social";
+    let first = mails(&sink, subject, 1).await.remove(0);
+    assert!(first.text.starts_with("Hello ada,"), "{}", first.text);
+    until(async || {
+        let next = server.app.store.next_task(TaskKind::Mail).await;
+        next.expect("the storage is there").is_none()
+    })
+    .await;
+    assert_eq!(sink.mails().len(), 3, "the other one got none");
+}
+
 pub(crate) async fn a_forgotten_password_is_reset_by_mail(store: StoreSettings) {
     let sink = SmtpSink::start();
     let server = with_mails(store, &sink).await;
@@ -273,7 +311,7 @@ pub(crate) async fn a_forgotten_password_is_reset_by_mail(store: StoreSettings) 
     );
 }
 
-/// Else the link would be used up for nothing.
+/// Else what their sessions have open would stay open.
 pub(crate) async fn a_password_is_reset_though_the_client_leaves(store: StoreSettings) {
     let server = TestApp::on(store).await;
     let ada = server.user("ada").await;
@@ -293,7 +331,7 @@ pub(crate) async fn a_password_is_reset_though_the_client_leaves(store: StoreSet
     until(async || {
         let _ = poll!(&mut resetting);
         // Behind what the poll has begun to write (SQLite has one writer).
-        store.delete_ticket("none").await.expect("asked");
+        store.delete_session("none").await.expect("asked");
         let left = store.ticket(&ticket.token_hash, Timestamp::now()).await;
         left.expect("asked").is_none()
     })

@@ -1,6 +1,12 @@
+use std::time::Duration;
+
 use http::{Method, StatusCode};
+use jiff::Timestamp;
+use rusqlite::Connection;
 use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 use social::config::StoreSettings;
+use social::model::{Ticket, TicketPurpose, UserChange};
 
 use crate::kit::app::{PASSWORD, TestApp, send};
 use crate::kit::ferretdb::FerretDb;
@@ -59,4 +65,52 @@ async fn without_the_database_everything_is_unavailable_for_now() {
     ada.put(&format!("/api/pictures/{picture}/like"))
         .await
         .expect(StatusCode::OK);
+}
+
+/// The storage takes no change of a user for a moment, just when a link from a mail is followed.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_link_is_good_still_though_its_change_could_not_be_stored() {
+    const NEW: &str = "new@example.org";
+    let directory = tempfile::tempdir().expect("a temporary directory can be made");
+    let path = directory.path().join("social.db");
+    let server = TestApp::on(StoreSettings::Sqlite(path.clone())).await;
+    server.user("ada").await;
+    let store = &server.app.store;
+    let ada = store.user_by_name("ada").await.expect("found");
+    let ada = ada.expect("she has signed up");
+    let wants = UserChange {
+        wanted_email: Some(NEW.to_owned()),
+        ..UserChange::default()
+    };
+    store.update_user(ada.id, wants).await.expect("changed");
+    let database = Connection::open(&path).expect("a database");
+    let execute = |sql| database.execute_batch(sql).expect("good SQL");
+    for (purpose, path, token) in [
+        (TicketPurpose::ConfirmEmail, "/api/email/confirm", "a"),
+        (TicketPurpose::ResetPassword, "/api/password/reset", "b"),
+    ] {
+        let token = token.repeat(43);
+        let ticket = Ticket {
+            token_hash: hex::encode(Sha256::digest(&token)),
+            user: ada.id,
+            purpose,
+            email: NEW.to_owned(),
+            generation: ada.generation,
+            expires_at: Timestamp::now() + Duration::from_mins(10),
+        };
+        store.insert_ticket(&ticket).await.expect("kept");
+        let mut body = json!({"token": token});
+        if purpose == TicketPurpose::ResetPassword {
+            body["password"] = json!("another password of some length");
+        }
+        execute(
+            "CREATE TRIGGER away BEFORE UPDATE ON users
+            BEGIN SELECT RAISE(ABORT, 'away'); END",
+        );
+        let failed = server.client().post(path, &body).await;
+        assert!(failed.status.is_server_error(), "{failed:?}");
+        execute("DROP TRIGGER away");
+        let again = server.client().post(path, &body).await;
+        again.expect(StatusCode::NO_CONTENT);
+    }
 }

@@ -1,5 +1,6 @@
 //! A storage, a clock that can be put forward, and outboxes that work on them.
 
+use std::slice;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -121,12 +122,23 @@ impl Fixture {
     }
 
     pub(crate) async fn user(&self, name: &str) -> User {
+        let email = format!("{name}@example.org");
+        self.user_with(name, email, None).await
+    }
+
+    /// Adds a user who has signed up, and not confirmed their address.
+    pub(crate) async fn unconfirmed(&self, name: &str) -> User {
+        let wanted = format!("{name}@example.org");
+        self.user_with(name, String::new(), Some(wanted)).await
+    }
+
+    async fn user_with(&self, name: &str, email: String, wanted_email: Option<String>) -> User {
         let user = User {
             id: Id::new(),
             name: name.to_owned(),
             display: format!("Dr. {name}"),
-            email: format!("{name}@example.org"),
-            wanted_email: None,
+            email,
+            wanted_email,
             about: String::new(),
             password: String::new(),
             webhook: None,
@@ -169,7 +181,7 @@ impl Fixture {
         };
         let inserted = self
             .store
-            .insert_picture(&picture, Effects::default())
+            .insert_pictures(slice::from_ref(&picture), Effects::default())
             .await;
         inserted.expect("the picture is new");
         picture

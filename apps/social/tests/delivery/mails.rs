@@ -16,7 +16,7 @@ use crate::smtp::{Mail, SmtpSink, distinct};
 use crate::wait::until;
 
 async fn welcome(fixture: &Fixture, name: &str) -> User {
-    let user = fixture.user(name).await;
+    let user = fixture.unconfirmed(name).await;
     let key = format!("welcome:{}", user.id);
     fixture
         .add(
@@ -231,21 +231,27 @@ fn digest_is_due(fixture: &Fixture) -> Duration {
 
 async fn news_for(fixture: &Fixture, name: &str) -> User {
     let user = fixture.user(name).await;
-    let album = fixture.album(&user).await;
+    ring_for(fixture, &user).await;
+    user
+}
+
+async fn ring_for(fixture: &Fixture, user: &User) {
+    let album = fixture.album(user).await;
     let picture = fixture.picture(&album, "The <sea>").await;
     for by in ["bob", "eve"] {
         fixture.ring(&picture, "like", by, &[]).await;
     }
     fixture.ring(&picture, "comment", "bob", &[]).await;
-    user
 }
 
 #[tokio::test]
-async fn a_digest_comes_once_a_day_to_who_has_news_and_wants_it() {
+async fn a_digest_comes_once_a_day_to_who_has_news_and_an_address_and_wants_it() {
     let sink = SmtpSink::start();
     let fixture = fixture(&sink).await;
     news_for(&fixture, "ada").await;
     fixture.user("quiet").await;
+    let stranger = fixture.unconfirmed("stranger").await;
+    ring_for(&fixture, &stranger).await;
     let eve = news_for(&fixture, "eve").await;
     let no_digest = UserChange {
         digest: Some(false),

@@ -249,6 +249,32 @@ async fn a_webhook_that_hangs_does_not_hold_up_others() {
     assert_eq!(slow.posted.count(), 1);
 }
 
+#[tokio::test]
+async fn many_webhooks_of_a_user_that_hang_do_not_hold_up_those_of_others() {
+    let (mut fixture, program, slow) = (Fixture::open().await, Webhook::start(), Webhook::start());
+    fixture.settings.webhook.timeout = Duration::from_secs(30);
+    let replica = fixture.replica();
+    let (ada, hers) = picture(&fixture).await;
+    let bob = fixture.user("bob").await;
+    let his = fixture.picture(&fixture.album(&bob).await, "").await;
+    set_webhook(&fixture, &ada, slow.url()).await;
+    set_webhook(&fixture, &bob, program.url()).await;
+    slow.behaviour.set(Behaviour::Hangs);
+    // As many as a replica does at a time, and some more.
+    for number in 0..20 {
+        let by = format!("fan{number}");
+        fixture.ring(&hers, "like", &by, &[TaskKind::Webhook]).await;
+    }
+    replica.outbox.wake(TaskKind::Webhook);
+    slow.posted.at_least(4).await;
+    fixture
+        .ring(&his, "like", "eve", &[TaskKind::Webhook])
+        .await;
+    replica.outbox.wake(TaskKind::Webhook);
+    program.posted.at_least(1).await;
+    assert_eq!(slow.posted.count(), 4, "a quarter of the places");
+}
+
 /// The addresses are rejected before a connection: nothing arrives, and there is no retry.
 #[tokio::test]
 async fn nothing_is_sent_to_private_addresses() {

@@ -72,7 +72,7 @@ switched! {
     delete_session(token_hash: &str) -> ();
     insert_ticket(ticket: &Ticket) -> ();
     ticket(token_hash: &str, now: Timestamp) -> Option<Ticket>;
-    delete_ticket(token_hash: &str) -> bool;
+    use_ticket(ticket: &Ticket, change: UserChange, tasks: Vec<NewTask>) -> Option<User>;
     insert_key(key: &ApiKey) -> ();
     key(id: Id) -> Option<ApiKey>;
     keys(user: Id) -> Vec<ApiKey>;
@@ -82,7 +82,7 @@ switched! {
     album(id: Id) -> Option<Album>;
     albums(owner: Id) -> Vec<Album>;
     delete_album(id: Id) -> Option<Vec<Event>>;
-    insert_picture(picture: &Picture, effects: Effects) -> Vec<Event>;
+    insert_pictures(pictures: &[Picture], effects: Effects) -> Vec<Event>;
     picture(id: Id) -> Option<Picture>;
     pictures(of: PicturesOf, before: Option<Id>, limit: u32) -> Vec<Picture>;
     delete_picture(id: Id) -> Option<Vec<Event>>;

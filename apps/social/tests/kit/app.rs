@@ -11,6 +11,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use social::App;
 use social::config::{FilesSettings, LimitSettings, PasswordSettings, Settings, StoreSettings};
+use social::model::UserChange;
 use social::server::Server;
 use tempfile::TempDir;
 
@@ -95,9 +96,19 @@ impl TestApp {
         }
     }
 
-    /// Returns a client that has signed up and is logged in.
+    /// Returns a client that has signed up, whose address is confirmed, and that is logged in.
     pub(crate) async fn user(&self, name: &str) -> Client {
-        self.client().signed_up(name).await
+        let client = self.client().signed_up(name).await;
+        let store = &self.app.store;
+        let user = store.user_by_name(name).await.expect("asked");
+        let user = user.expect("they have signed up");
+        let confirmed = UserChange {
+            email: user.wanted_email,
+            ..UserChange::default()
+        };
+        let changed = store.update_user(user.id, confirmed).await;
+        changed.expect("the storage is there");
+        client
     }
 }
 

@@ -2,7 +2,7 @@
 
 use mongodb::Database;
 use mongodb::bson::{Document, doc};
-use social::model::{Head, Id, Picture, TaskKind, User, topic};
+use social::model::{Head, Id, Picture, TaskKind, Ticket, TicketPurpose, User, UserChange, topic};
 use social::store::PicturesOf;
 
 use crate::kit::ferretdb::FerretDb;
@@ -100,6 +100,69 @@ async fn a_picture_whose_upload_was_not_finished_is_taken_back() {
     assert_eq!(pictures.expect("pictures"), [kept]);
     let tasks = claim(&*store, TaskKind::Remove, in_seconds(1)).await;
     assert_eq!(keys(&tasks), [format!("remove-picture:{}", half.id)]);
+}
+
+/// The server hangs while it takes the pictures of an upload, and the last one comes later.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn all_pictures_of_an_upload_that_was_not_finished_are_taken_back() {
+    let server = FerretDb::start().await;
+    let store = open(&server.url("social")).await;
+    let owner = sample::insert_user(&*store, "owner").await;
+    let album = insert_album(&*store, &owner).await;
+    let database = raw(&server).await;
+    let upload = [(); 3].map(|()| sample::picture(&album));
+    let ids: Vec<_> = upload
+        .iter()
+        .map(|picture| picture.id.to_string())
+        .collect();
+    let mut intent = intent("insert_picture", &ids[0], album.id, &[]);
+    intent.insert("others", ids[1..].to_vec());
+    insert(&database, "intents", intent.clone()).await;
+    let come = async |number: usize| {
+        let mut primary = primary(&intent, record(&upload[number]));
+        primary.insert("_id", &ids[number]);
+        insert(&database, "pictures", primary).await;
+    };
+    let shown = async || {
+        let pictures = store.pictures(PicturesOf::Everybody, None, 10).await;
+        pictures.expect("pictures").len()
+    };
+    for number in [0, 1] {
+        come(number).await;
+    }
+    wait_for("the sweeper", async || shown().await == 0).await;
+    come(2).await;
+    wait_for_the_sweeper(&database).await;
+    assert_eq!(shown().await, 0);
+    let tasks = claim(&*store, TaskKind::Remove, in_seconds(1)).await;
+    assert_eq!(tasks.len(), 3);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_ticket_that_was_left_behind_sets_no_other_password() {
+    let server = FerretDb::start().await;
+    let store = open(&server.url("social")).await;
+    let ada = sample::insert_user(&*store, "ada").await;
+    let ticket = Ticket {
+        token_hash: "one".to_owned(),
+        user: ada.id,
+        purpose: TicketPurpose::ResetPassword,
+        email: ada.email.clone(),
+        generation: ada.generation,
+        expires_at: in_seconds(60),
+    };
+    let reset = async |password: &str| {
+        store.insert_ticket(&ticket).await.expect("kept");
+        let change = UserChange {
+            password: Some(password.to_owned()),
+            ends_sessions: true,
+            ..UserChange::default()
+        };
+        let changed = store.use_ticket(&ticket, change, Vec::new()).await;
+        changed.expect("asked").map(|user| user.password)
+    };
+    assert_eq!(reset("first").await.as_deref(), Some("first"));
+    assert_eq!(reset("second").await, None);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -3,13 +3,17 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use futures_util::future::join_all;
-use social::model::{Comment, Id, Picture, User, topic};
+use mongodb::bson::{Document, doc};
+use social::model::{Comment, Id, Picture, TaskKind, User, topic};
 use social::store::{Store, StoreError, mongo as adaptor};
 
 use crate::kit::{ferretdb::FerretDb, port};
-use crate::sample::{comment, event, events, insert_picture, like_effects, seqs};
+use crate::sample::{
+    comment, event, events, in_seconds, insert_picture, like_effects, now, seqs, task,
+};
 use crate::{open, raw, wait_for, wait_for_the_sweeper};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -47,6 +51,34 @@ async fn a_server_that_hangs_is_not_waited_for() {
         );
     }
     wait_for("the server", async || store.ping().await.is_ok()).await;
+}
+
+/// What was claimed before waits for nobody's lease to end.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn tasks_that_are_claimed_when_the_server_hangs_are_returned() {
+    const MANY: u32 = 300;
+    let server = FerretDb::start().await;
+    let mut url = server.url("social");
+    url.query_pairs_mut().append_pair("timeoutMS", "10000");
+    let store = open(&url).await;
+    let database = raw(&server).await;
+    let new = (0..MANY).map(|number| task(&number.to_string(), TaskKind::Mail, now()));
+    store.add_tasks(new.collect()).await.expect("added");
+    let lease = Duration::from_mins(1);
+    let claiming = store.claim_tasks(TaskKind::Mail, in_seconds(1), lease, MANY);
+    let hanging = async {
+        let claimed = database.collection::<Document>("tasks");
+        wait_for("a few claims", async || {
+            let noted = claimed.count_documents(doc! { "attempts": 1 }).await;
+            noted.expect("the server responds") >= 3
+        })
+        .await;
+        server.signal("STOP");
+    };
+    let (claimed, ()) = tokio::join!(claiming, hanging);
+    server.signal("CONT");
+    let claimed = claimed.expect("some are claimed");
+    assert!(claimed.len() >= 2, "{}", claimed.len());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use futures_util::future::join_all;
+use mongodb::bson::Document;
 use social::model::{Effects, Head, Id, TaskKind, topic};
 use social::store::Store;
 
 use crate::kit::ferretdb::FerretDb;
-use crate::open;
 use crate::sample::{claim, in_seconds, insert_picture, like_effects, now, seqs, task};
+use crate::{open, raw};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn likes_of_two_replicas_share_one_log() {
@@ -65,6 +66,16 @@ async fn likes_of_two_replicas_share_one_log() {
     assert_eq!(heads[&topic::bell(picture.owner.id)].seq, 31);
     let tasks = claim(&*replicas[0], TaskKind::Push, in_seconds(1)).await;
     assert_eq!(tasks.len(), 31, "one for each change");
+}
+
+/// Else each deletion of an account would read all that all bells have ever rung.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_bells_that_somebody_rang_are_in_an_index() {
+    let server = FerretDb::start().await;
+    let _store = open(&server.url("social")).await;
+    let events = raw(&server).await.collection::<Document>("events");
+    let indexes = events.list_index_names().await.expect("indexes");
+    assert!(indexes.contains(&"body_1".to_owned()), "{indexes:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -366,16 +366,32 @@ pub(crate) async fn a_browser_goes_with_its_session(store: Arc<dyn Store>) {
 }
 
 pub(crate) async fn a_ticket_is_used_once(store: Arc<dyn Store>) {
-    let ticket = ticket("one", 60);
+    let ada = insert_user(&*store, "ada").await;
+    let ticket = Ticket {
+        user: ada.id,
+        generation: ada.generation,
+        ..ticket("one", 60)
+    };
     store.insert_ticket(&ticket).await.expect("kept");
     let found = async |now| store.ticket("one", now).await.expect("asked");
-    assert_eq!(found(now()).await, Some(ticket));
+    assert_eq!(found(now()).await.as_ref(), Some(&ticket));
     assert_eq!(found(in_seconds(61)).await, None);
-    let deletions = (0..10).map(|_| store.delete_ticket("one"));
-    let deleted = join_all(deletions).await.into_iter();
-    let deleted = deleted.filter(|deleted| *deleted.as_ref().expect("deleted"));
-    assert_eq!(deleted.count(), 1);
+    let use_up = async |password: &str, key: &str| {
+        let change = UserChange {
+            password: Some(password.to_owned()),
+            ..UserChange::default()
+        };
+        let tasks = vec![task(key, TaskKind::Mail, now())];
+        let changed = store.use_ticket(&ticket, change, tasks).await;
+        changed.expect("asked").map(|user| user.password)
+    };
+    assert_eq!(use_up("first", "1").await.as_deref(), Some("first"));
     assert_eq!(found(now()).await, None);
+    assert_eq!(use_up("second", "2").await, None);
+    let stored = store.user(ada.id).await.expect("found");
+    assert_eq!(stored.expect("she is there").password, "first");
+    let tasks = sample::claim(&*store, TaskKind::Mail, in_seconds(1)).await;
+    assert_eq!(sample::keys(&tasks), ["1"]);
 }
 
 pub(crate) async fn old_tickets_are_pruned(store: Arc<dyn Store>) {
@@ -386,8 +402,10 @@ pub(crate) async fn old_tickets_are_pruned(store: Arc<dyn Store>) {
             .expect("kept");
     }
     store.prune(in_seconds(100), NOTHING).await.expect("pruned");
-    assert!(!store.delete_ticket("old").await.expect("asked"));
-    assert!(store.delete_ticket("young").await.expect("asked"));
+    for (token, is_there) in [("old", false), ("young", true)] {
+        let ticket = store.ticket(token, now()).await.expect("asked");
+        assert_eq!(ticket.is_some(), is_there, "{token}");
+    }
 }
 
 fn ticket(token_hash: &str, seconds: i64) -> Ticket {

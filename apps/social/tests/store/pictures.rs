@@ -1,3 +1,4 @@
+use std::slice;
 use std::sync::Arc;
 
 use futures_util::future::join_all;
@@ -27,7 +28,7 @@ pub(crate) async fn pictures_are_kept_as_they_are(store: Arc<dyn Store>) {
     let picture = sample::picture(&album);
     let effects = events(vec![event(topic::TIMELINE, "new", 1)]);
     let written = store
-        .insert_picture(&picture, effects)
+        .insert_pictures(slice::from_ref(&picture), effects)
         .await
         .expect("added");
     assert_eq!((written[0].seq, written[0].total), (1, 1));
@@ -36,6 +37,33 @@ pub(crate) async fn pictures_are_kept_as_they_are(store: Arc<dyn Store>) {
         Some(picture)
     );
     assert_eq!(store.picture(Id::new()).await.expect("not found"), None);
+}
+
+/// The second of three has an identifier that is taken, so the storage fails in the midst of them.
+pub(crate) async fn pictures_are_added_together_or_not_at_all(store: Arc<dyn Store>) {
+    let (owner, album, there) = insert_picture(&*store).await;
+    let mut upload = [(); 3].map(|()| sample::picture(&album));
+    upload[1].id = there.id;
+    let announced = |pictures: &[Picture]| {
+        let each = pictures.iter();
+        let each = each.map(|picture| event(topic::TIMELINE, &picture.id.to_string(), 1));
+        events(each.collect())
+    };
+    let failed = store.insert_pictures(&upload, announced(&upload)).await;
+    assert!(failed.is_err(), "{failed:?}");
+    let only = slice::from_ref(&there);
+    assert_eq!(page(&*store, Everybody, None).await, only);
+    let used = store.storage_used(owner.id).await.expect("sums");
+    assert_eq!(used.pictures, 1);
+    let log = store.events(topic::TIMELINE, 0, 10).await.expect("a log");
+    assert_eq!(log, []);
+
+    let mut again = [(); 3].map(|()| sample::picture(&album));
+    let written = store.insert_pictures(&again, announced(&again)).await;
+    assert_eq!(sample::seqs(&written.expect("added")), [1, 2, 3]);
+    again.reverse();
+    let listed = store.pictures(Everybody, None, 4).await.expect("pictures");
+    assert_eq!(listed, [&again[..], only].concat());
 }
 
 pub(crate) async fn pictures_are_listed_in_pages(store: Arc<dyn Store>) {
@@ -81,7 +109,9 @@ pub(crate) async fn a_picture_needs_its_album(store: Arc<dyn Store>) {
     let owner = insert_user(&*store, "owner").await;
     let picture = sample::picture(&sample::album(&owner));
     let effects = events(vec![event(topic::TIMELINE, "new", 1)]);
-    let inserted = store.insert_picture(&picture, effects).await;
+    let inserted = store
+        .insert_pictures(slice::from_ref(&picture), effects)
+        .await;
     assert!(is_conflict(&inserted), "{inserted:?}");
     assert_no_trace_of(&*store, &picture).await;
     assert_eq!(
@@ -105,10 +135,13 @@ pub(crate) async fn an_album_is_deleted_with_all_its_pictures(store: Arc<dyn Sto
     }
     assert_eq!(
         page(&*store, Everybody, None).await,
-        std::slice::from_ref(&other)
+        slice::from_ref(&other)
     );
     let late = store
-        .insert_picture(&sample::picture(&album), Effects::default())
+        .insert_pictures(
+            slice::from_ref(&sample::picture(&album)),
+            Effects::default(),
+        )
         .await;
     assert!(is_conflict(&late), "{late:?}");
 
@@ -151,7 +184,7 @@ pub(crate) async fn a_picture_that_comes_while_its_album_is_deleted_does_not_sta
 ) {
     let (_, album, _) = insert_picture(&*store).await;
     let pictures: Vec<Picture> = (0..20).map(|_| sample::picture(&album)).collect();
-    let insert = |picture| store.insert_picture(picture, Effects::default());
+    let insert = |picture| store.insert_pictures(slice::from_ref(picture), Effects::default());
     let (before, after) = pictures.split_at(10);
     let (early, deleted, late) = tokio::join!(
         join_all(before.iter().map(insert)),
@@ -328,7 +361,9 @@ pub(crate) async fn nobody_reads_a_deleted_picture_in_the_timeline(store: Arc<dy
     let with_album = sample::picture(&albums[1]);
     for picture in [&alone, &kept, &with_album] {
         let announced = event(topic::TIMELINE, &picture.id.to_string(), 1);
-        let inserted = store.insert_picture(picture, events(vec![announced])).await;
+        let inserted = store
+            .insert_pictures(slice::from_ref(picture), events(vec![announced]))
+            .await;
         assert_eq!(inserted.expect("added").len(), 1);
     }
     let bodies = async || {

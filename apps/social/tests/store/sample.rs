@@ -1,5 +1,6 @@
 //! Things to store.
 
+use std::slice;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -147,7 +148,9 @@ pub(crate) async fn insert_album(store: &dyn Store, owner: &User) -> Album {
 
 pub(crate) async fn insert_picture_of(store: &dyn Store, album: &Album) -> Picture {
     let picture = picture(album);
-    let inserted = store.insert_picture(&picture, Effects::default()).await;
+    let inserted = store
+        .insert_pictures(slice::from_ref(&picture), Effects::default())
+        .await;
     inserted.expect("the album is there");
     picture
 }

@@ -1,3 +1,4 @@
+use std::slice;
 use std::sync::mpsc;
 
 use jiff::Timestamp;
@@ -61,7 +62,9 @@ impl World {
             bytes: u64::from(u32::MAX),
             created_at: Timestamp::now(),
         };
-        let stored = self.store.insert_picture(&picture, Effects::default());
+        let stored = self
+            .store
+            .insert_pictures(slice::from_ref(&picture), Effects::default());
         stored.await.expect("stored");
         picture
     }

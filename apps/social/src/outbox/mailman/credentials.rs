@@ -13,7 +13,7 @@ use crate::outbox::worker::Setback;
 use crate::secret;
 
 /// Lifetime of a token, from when its mail is written; a mail that could not be sent for so long is
-/// dropped.
+/// dropped, but for a welcome.
 const TOKEN_FOR: Duration = Duration::from_hours(1);
 /// Most users of one address that are sent a mail.
 const USERS_MAX: u32 = 10;
@@ -21,6 +21,22 @@ const USERS_MAX: u32 = 10;
 const CHANGE_MAX: Duration = Duration::from_secs(15);
 
 impl Mailman {
+    /// Writes the welcome, with a link to confirm the address; `None` if the user is gone, or wants
+    /// another one by now. The same holds for the other mails.
+    pub(super) async fn welcome(&self, user: Id) -> Result<Option<Letter>, Setback> {
+        let Some(user) = self.store.user(user).await? else {
+            return Ok(None);
+        };
+        let Some(email) = user.unconfirmed_email().filter(|_| user.email.is_empty()) else {
+            return Ok(None);
+        };
+        let token = self
+            .ticket(&user, TicketPurpose::ConfirmEmail, email)
+            .await?;
+        let page = links::confirm_email(&self.base_url, &token);
+        letter::welcome(&user, email, &page).map(Some)
+    }
+
     /// Adds one task for each user, so that a failed mail is sent again only to its own recipient.
     pub(super) async fn reset_each(&self, task: &Task, email: &str) -> Result<(), Setback> {
         let users = self.store.users_by_email(email, USERS_MAX).await?;
@@ -98,6 +114,16 @@ impl Mailman {
         if self.age(task) >= TOKEN_FOR {
             return Err(Setback::permanent("it was asked for too long ago"));
         }
+        self.ticket(user, purpose, email).await
+    }
+
+    /// Adds a ticket; returns its token.
+    async fn ticket(
+        &self,
+        user: &User,
+        purpose: TicketPurpose,
+        email: &str,
+    ) -> Result<String, Setback> {
         let token = secret::random_text();
         let hash = secret::hash(&token);
         let ticket = Ticket {

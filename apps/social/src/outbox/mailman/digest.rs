@@ -86,7 +86,7 @@ pub(super) async fn add_tasks(
         };
         after = Some(last.id);
         let mut tasks = Vec::new();
-        for user in users.iter().filter(|user| user.digest) {
+        for user in users.iter().filter(|user| user.gets_digest()) {
             if has_news(store, user, begin).await? {
                 tasks.push(task(user.id, day, now));
             }

@@ -26,14 +26,14 @@ pub(super) struct Letter {
 #[template(path = "mail/welcome.txt")]
 struct WelcomeText<'a> {
     user: &'a User,
-    home: &'a Url,
+    page: &'a Url,
 }
 
 #[derive(Template)]
 #[template(path = "mail/welcome.html")]
 struct WelcomeHtml<'a> {
     user: &'a User,
-    home: &'a Url,
+    page: &'a Url,
 }
 
 #[derive(Template)]
@@ -149,12 +149,12 @@ pub(super) fn moved(user: &User, from: &str, to: &str) -> Result<Letter, Setback
     plain.letter(user)
 }
 
-pub(super) fn welcome(user: &User, home: &Url) -> Result<Letter, Setback> {
+pub(super) fn welcome(user: &User, email: &str, page: &Url) -> Result<Letter, Setback> {
     Ok(Letter {
-        to: mailbox(user)?,
+        to: mailbox_at(user, email)?,
         subject: "Welcome to Greenroom social".to_owned(),
-        text: rendered(&WelcomeText { user, home })?,
-        html: rendered(&WelcomeHtml { user, home })?,
+        text: rendered(&WelcomeText { user, page })?,
+        html: rendered(&WelcomeHtml { user, page })?,
         unsubscribe: None,
     })
 }
@@ -174,7 +174,7 @@ pub(super) fn digest(user: &User, base: &Url, news: &News) -> Result<Letter, Set
         settings,
     };
     Ok(Letter {
-        to: mailbox(user)?,
+        to: mailbox_at(user, &user.email)?,
         subject: "What happened to your pictures today".to_owned(),
         text: rendered(&text)?,
         html: rendered(&html)?,
@@ -184,10 +184,6 @@ pub(super) fn digest(user: &User, base: &Url, news: &News) -> Result<Letter, Set
 
 /// Parses the address together with the name, strictly: anybody can sign up with a stranger's
 /// address, and an unchecked name could carry a text to them.
-fn mailbox(user: &User) -> Result<Mailbox, Setback> {
-    mailbox_at(user, &user.email)
-}
-
 fn mailbox_at(user: &User, address: &str) -> Result<Mailbox, Setback> {
     let address = address.parse().map_err(Setback::permanent)?;
     Ok(Mailbox::new(Some(user.name.clone()), address))

@@ -18,7 +18,7 @@ use url::Url;
 use super::Clock;
 use super::worker::{Doer, Setback, payload};
 use crate::config::Settings;
-use crate::model::{Id, Task, TaskKind};
+use crate::model::{Id, Task, TaskKind, User};
 use crate::store::{self, Store};
 use letter::Letter;
 use smtp::Smtp;
@@ -102,18 +102,11 @@ impl Mailman {
         })
     }
 
-    /// Writes the welcome; `None` if the user is gone. The same holds for the other mails.
-    async fn welcome(&self, user: Id) -> Result<Option<Letter>, Setback> {
-        let user = self.store.user(user).await?;
-        let letter = user.map(|user| letter::welcome(&user, &self.base_url));
-        letter.transpose()
-    }
-
-    /// Writes a digest; `None` if there are no news after all, or the user wants no digest any
-    /// more.
+    /// Writes a digest; `None` if the user is gone, there are no news after all, or the user wants
+    /// no digest any more.
     async fn digest(&self, user: Id, day: Date) -> Result<Option<Letter>, Setback> {
         let user = self.store.user(user).await?;
-        let Some(user) = user.filter(|user| user.digest) else {
+        let Some(user) = user.filter(User::gets_digest) else {
             return Ok(None);
         };
         let window = digest::window(day, self.digest_hour);

@@ -1,6 +1,7 @@
 //! Notifies users at once of what others did with their pictures: browsers by Web Push, programs by
 //! a webhook.
 
+mod places;
 mod push;
 mod vapid;
 mod webhook;
@@ -8,6 +9,7 @@ mod webhook;
 use serde::{Deserialize, Serialize};
 
 use crate::model::Id;
+use places::Places;
 pub(super) use push::PushNotifier;
 pub(super) use vapid::Vapid;
 pub(super) use webhook::WebhookNotifier;

@@ -14,7 +14,7 @@ use url::Url;
 use web_push_native::p256::PublicKey;
 use web_push_native::{Auth, WebPushBuilder};
 
-use super::{Notice, Vapid};
+use super::{Notice, Places, Vapid};
 use crate::config::Settings;
 use crate::model::{NewTask, Picture, PushSubscription, Task, TaskKind};
 use crate::outbox::outside::{Outside, retry_after};
@@ -36,6 +36,7 @@ pub(in crate::outbox) struct PushNotifier {
     outside: Outside,
     vapid: Option<Arc<Vapid>>,
     base_url: Url,
+    places: Places,
     clock: Clock,
 }
 
@@ -60,6 +61,7 @@ impl PushNotifier {
             outside: Outside::new(settings.push.allow_private, TIMEOUT)?,
             vapid,
             base_url: settings.base_url(),
+            places: Places::default(),
             clock: Arc::clone(clock),
         })
     }
@@ -151,7 +153,10 @@ impl Doer for PushNotifier {
     async fn attempt(&self, task: &Task) -> Result<(), Setback> {
         let PushTask { notice, endpoint } = payload(task)?;
         match endpoint {
-            Some(endpoint) => self.send(&notice, &endpoint).await,
+            Some(endpoint) => {
+                let _place = self.places.take(notice.user)?;
+                self.send(&notice, &endpoint).await
+            }
             None => self.fan_out(task, &notice).await,
         }
     }

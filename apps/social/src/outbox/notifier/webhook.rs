@@ -8,7 +8,7 @@ use reqwest::{Body, Method, Request, StatusCode};
 use serde_json::json;
 use url::Url;
 
-use super::Notice;
+use super::{Notice, Places};
 use crate::config::Settings;
 use crate::model::{Task, TaskKind};
 use crate::outbox::links;
@@ -24,6 +24,7 @@ pub(in crate::outbox) struct WebhookNotifier {
     store: Arc<dyn Store>,
     outside: Outside,
     base_url: Url,
+    places: Places,
 }
 
 impl WebhookNotifier {
@@ -35,6 +36,7 @@ impl WebhookNotifier {
             store: Arc::clone(store),
             outside: Outside::new(settings.webhook.allow_private, settings.webhook.timeout)?,
             base_url: settings.base_url(),
+            places: Places::default(),
         })
     }
 
@@ -66,6 +68,7 @@ impl Doer for WebhookNotifier {
 
     async fn attempt(&self, task: &Task) -> Result<(), Setback> {
         let notice: Notice = payload(task)?;
+        let _place = self.places.take(notice.user)?;
         let user = self.store.user(notice.user).await?;
         let Some(webhook) = user.and_then(|user| user.webhook) else {
             return Ok(()); // the webhook was removed meanwhile

@@ -3,10 +3,10 @@
 use mongodb::bson::{Document, doc};
 use serde::{Deserialize, Serialize};
 
-use super::fault::fault;
+use super::fault::{fault, is_duplicate};
 use super::records::{PlannedEvent, Stored, StoredTask};
 use super::tables::{Tables, delete, find, insert, name};
-use crate::model::{Effects, Event, Id};
+use crate::model::{Effects, Event, Id, Picture};
 use crate::store::{Result, StoreError};
 
 /// The effects that follow from a change, if it happens.
@@ -17,6 +17,9 @@ pub(super) struct Intent {
     pub(super) change: Change,
     /// The identifier of the primary document.
     pub(super) primary: String,
+    /// The identifiers of further ones: pictures of the same upload.
+    #[serde(default)]
+    pub(super) others: Vec<String>,
     /// The picture or album that the change depends on; for a deletion, what is deleted.
     pub(super) subject: Id,
     pub(super) events: Vec<PlannedEvent>,
@@ -74,6 +77,7 @@ impl Intent {
             id: Id::new().to_string(),
             change,
             primary: primary.to_string(),
+            others: Vec::new(),
             subject,
             events: effects.events.iter().map(PlannedEvent::new).collect(),
             tasks: effects.tasks.iter().map(StoredTask::new).collect(),
@@ -87,9 +91,7 @@ impl Tables {
     where
         T: Serialize + Send + Sync,
     {
-        if !insert(&self.intents, intent).await? {
-            return Err(StoreError::broken("an intent's identifier is not unique"));
-        }
+        self.begin(intent).await?;
         let primary = Stored::new(&intent.primary, &intent.id, record);
         let collection = self.database.collection(intent.change.collection());
         if !insert(&collection, &primary).await? {
@@ -97,6 +99,33 @@ impl Tables {
             return Ok(Settled::Rejected);
         }
         self.finish(intent).await
+    }
+
+    /// Makes the change which consists in inserting these pictures.
+    pub(super) async fn make_pictures(
+        &self,
+        intent: &Intent,
+        pictures: &[Picture],
+    ) -> Result<Settled> {
+        self.begin(intent).await?;
+        let primaries = pictures.iter();
+        let primaries = primaries.map(|picture| Stored::new(&picture.id, &intent.id, picture));
+        let collection = self.database.collection::<Stored<&Picture>>(name::PICTURES);
+        match collection.insert_many(primaries).await {
+            Ok(_) => self.finish(intent).await,
+            Err(error) if is_duplicate(&error) => {
+                self.take_back(intent).await?;
+                Ok(Settled::Rejected)
+            }
+            Err(error) => Err(fault(error)),
+        }
+    }
+
+    async fn begin(&self, intent: &Intent) -> Result<()> {
+        if insert(&self.intents, intent).await? {
+            return Ok(());
+        }
+        Err(StoreError::broken("an intent's identifier is not unique"))
     }
 
     /// Finishes an earlier change that another one builds on. Does nothing if it is finished.
@@ -107,18 +136,18 @@ impl Tables {
         Ok(())
     }
 
-    /// Finishes or undoes an abandoned change. `false` if there is nothing to do: the primary
-    /// document may still come from a slow writer.
+    /// Finishes or undoes an abandoned change. `false` if it is not settled: a primary document may
+    /// still come from a slow writer.
     pub(super) async fn settle_left_behind(&self, intent: &Intent) -> Result<bool> {
-        if !self.has_happened(intent).await? {
-            return Ok(false);
-        }
         if intent.change == Change::InsertPicture {
-            self.take_back(intent).await?;
-        } else {
+            let are_all = self.remove_unfinished(intent).await? > intent.others.len();
+            return Ok(are_all && delete(&self.intents, &intent.id).await?);
+        }
+        let has_happened = self.has_happened(intent).await?;
+        if has_happened {
             self.finish(intent).await?;
         }
-        Ok(true)
+        Ok(has_happened)
     }
 
     async fn has_happened(&self, intent: &Intent) -> Result<bool> {
@@ -176,7 +205,9 @@ impl Tables {
 
     async fn take_back(&self, intent: &Intent) -> Result<()> {
         match intent.change {
-            Change::InsertPicture => self.remove_unfinished(&intent.primary).await?,
+            Change::InsertPicture => {
+                self.remove_unfinished(intent).await?;
+            }
             change => {
                 let collection = self.database.collection::<Document>(change.collection());
                 let primary = doc! { "_id": &intent.primary };

@@ -18,14 +18,18 @@
 //! - **The place of an event in its log** is its identifier, and so is the number of a task's
 //!   claim: the one that inserts it owns it.
 //!
-//! An upload is the exception: a picture whose writer did not finish is removed, since its
-//! uploader got an error.
+//! An upload is the exception: its pictures, of which each is a primary document, are removed if
+//! their writer did not finish, since their uploader got an error. So all of them stay or none.
 //!
 //! A picture's description is an update too. One that hides the picture may be lost beside it, so
 //! the writer of a description looks for a tombstone afterwards.
 //!
 //! The profile of a user is changed by one update. `MongoDB` does this atomically; with `FerretDB`,
 //! one of two changes to the same user in the same millisecond can be lost.
+//!
+//! A ticket is deleted after the change that it allows, so a failure in between does not use it up.
+//! One that is left behind is good for nothing new: a password that was set by it has begun another
+//! generation, and an address that it has confirmed is the same once more.
 
 mod access;
 mod albums;
@@ -158,9 +162,14 @@ impl Store for Mongo {
             .await
     }
 
-    async fn delete_ticket(&self, token_hash: &str) -> Result<bool> {
+    async fn use_ticket(
+        &self,
+        ticket: &Ticket,
+        change: UserChange,
+        tasks: Vec<NewTask>,
+    ) -> Result<Option<User>> {
         self.tables
-            .within(self.tables.delete_ticket(token_hash))
+            .within(self.tables.use_ticket(ticket, change, &tasks))
             .await
     }
 
@@ -202,9 +211,9 @@ impl Store for Mongo {
         self.tables.within(self.tables.delete_album(id)).await
     }
 
-    async fn insert_picture(&self, picture: &Picture, effects: Effects) -> Result<Vec<Event>> {
+    async fn insert_pictures(&self, pictures: &[Picture], effects: Effects) -> Result<Vec<Event>> {
         self.tables
-            .within(self.tables.insert_picture(picture, &effects))
+            .within(self.tables.insert_pictures(pictures, &effects))
             .await
     }
 
@@ -335,9 +344,7 @@ impl Store for Mongo {
         lease: Duration,
         limit: u32,
     ) -> Result<Vec<Task>> {
-        self.tables
-            .within(self.tables.claim_tasks(kind, now, lease, limit))
-            .await
+        self.tables.claim_tasks(kind, now, lease, limit).await
     }
 
     async fn settle_task(&self, task: &Task, outcome: Outcome) -> Result<()> {

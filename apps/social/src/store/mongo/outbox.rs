@@ -33,6 +33,8 @@ impl Tables {
         }
     }
 
+    /// Claims tasks. Those that are claimed when the time is over, or the server fails, are
+    /// returned: nobody else gets them before their lease ends.
     pub(super) async fn claim_tasks(
         &self,
         kind: TaskKind,
@@ -40,16 +42,38 @@ impl Tables {
         lease: Duration,
         limit: u32,
     ) -> Result<Vec<Task>> {
+        let mut claimed = Vec::new();
+        let claiming = self.claim_due(kind, now, lease, limit, &mut claimed);
+        let all_claimed = self.within(claiming).await;
+        match all_claimed {
+            Err(error) if claimed.is_empty() => return Err(error),
+            Err(error) => tracing::warn!(
+                %kind,
+                error = &error as &dyn std::error::Error,
+                "fewer tasks were claimed than are due"
+            ),
+            Ok(()) => {}
+        }
+        Ok(claimed)
+    }
+
+    async fn claim_due(
+        &self,
+        kind: TaskKind,
+        now: Timestamp,
+        lease: Duration,
+        limit: u32,
+        claimed: &mut Vec<Task>,
+    ) -> Result<()> {
         let until = now.checked_add(lease).map_err(StoreError::broken)?;
         let (now, until) = (nanoseconds(now), nanoseconds(until));
         let waiting =
             doc! { "kind": kind.name(), "state": State::Waiting.name(), "due": { "$lte": now } };
         let found = self.tasks.find(waiting).sort(doc! { "due": 1 });
-        let mut claimed = Vec::new();
         for task in page(found, limit).await? {
             claimed.extend(self.claim(&task, now, until).await?);
         }
-        Ok(claimed)
+        Ok(())
     }
 
     /// Claims a task; `None` if another replica has it.

@@ -48,17 +48,28 @@ impl Tables {
         Ok(records(page(found, limit).await?))
     }
 
-    /// Changes a user. Sessions of an earlier generation are invalid from this update on, deleted
-    /// or not.
     pub(super) async fn update_user(&self, id: Id, change: UserChange) -> Result<Option<User>> {
+        self.update_user_if(id, doc! {}, change).await
+    }
+
+    /// Changes a user who meets the condition. Sessions of an earlier generation are invalid from
+    /// this update on, deleted or not.
+    pub(super) async fn update_user_if(
+        &self,
+        id: Id,
+        condition: Document,
+        change: UserChange,
+    ) -> Result<Option<User>> {
         let ends_sessions = change.ends_sessions;
         let update = update(change);
         if update.is_empty() {
             return self.user(id).await;
         }
+        let mut filter = doc! { "_id": id.to_string(), "removed": false };
+        filter.extend(condition);
         let changed = self
             .users
-            .find_one_and_update(doc! { "_id": id.to_string(), "removed": false }, update)
+            .find_one_and_update(filter, update)
             .return_document(ReturnDocument::After)
             .await;
         let changed = changed.map_err(fault)?;

@@ -1,5 +1,7 @@
 //! Pictures.
 
+use std::iter;
+
 use futures_util::TryStreamExt;
 use mongodb::bson::{Bson, Document, doc};
 use mongodb::options::ReturnDocument;
@@ -9,22 +11,26 @@ use super::albums::removal;
 use super::fault::fault;
 use super::intents::{Change, Intent, Settled};
 use super::records::Tombstone;
-use super::tables::{Tables, delete, delete_all, find, name, page, records};
+use super::tables::{Tables, all, delete, delete_all, find, name, page, records};
 use crate::model::{Effects, Event, Id, Picture, StorageUsed, topic};
 use crate::store::{PicturesOf, Result, StoreError, deleted_picture};
 
 impl Tables {
-    pub(super) async fn insert_picture(
+    pub(super) async fn insert_pictures(
         &self,
-        picture: &Picture,
+        pictures: &[Picture],
         effects: &Effects,
     ) -> Result<Vec<Event>> {
+        let Some((first, others)) = pictures.split_first() else {
+            return Ok(Vec::new());
+        };
         let gone = || StoreError::Conflict("the album is gone");
-        if self.album(picture.album).await?.is_none() {
+        if self.album(first.album).await?.is_none() {
             return Err(gone());
         }
-        let intent = Intent::new(Change::InsertPicture, &picture.id, picture.album, effects);
-        match self.make(&intent, picture).await? {
+        let mut intent = Intent::new(Change::InsertPicture, &first.id, first.album, effects);
+        intent.others = others.iter().map(|other| other.id.to_string()).collect();
+        match self.make_pictures(&intent, pictures).await? {
             Settled::Done(events) => Ok(events),
             Settled::Rejected => Err(StoreError::Conflict(
                 "there is a picture of this identifier",
@@ -115,11 +121,20 @@ impl Tables {
         self.blank_event(topic::TIMELINE, &id.to_string()).await
     }
 
-    /// Removes a picture whose upload was reported as failed.
-    pub(super) async fn remove_unfinished(&self, id: &str) -> Result<()> {
-        let id = id.parse().map_err(StoreError::broken)?;
-        self.hide_picture(id).await?;
-        self.add_tasks(&removal_of(id).tasks).await
+    /// Removes what is there of an upload that was reported as failed; returns the number of
+    /// pictures.
+    pub(super) async fn remove_unfinished(&self, intent: &Intent) -> Result<usize> {
+        let ids = iter::once(&intent.primary).chain(&intent.others);
+        let ids: Vec<_> = ids.map(String::as_str).collect();
+        // Another upload may have inserted a picture of the same identifier.
+        let made = doc! { "_id": { "$in": ids }, "intent": &intent.id };
+        let made = all(self.pictures.find(made)).await?;
+        for stored in &made {
+            let id = stored.record.id;
+            self.hide_picture(id).await?;
+            self.add_tasks(&removal_of(id).tasks).await?;
+        }
+        Ok(made.len())
     }
 
     pub(super) async fn removed_pictures(&self, album: Id, limit: u32) -> Result<Vec<Id>> {

@@ -95,6 +95,7 @@ impl Tables {
     pub(super) async fn create_indexes(&self) -> Result<()> {
         unique(&self.users, doc! { "record.name": 1 }).await?;
         unique(&self.events, doc! { "topic": 1, "key": 1 }).await?;
+        index(&self.events, doc! { "body": 1 }).await?;
         index(&self.albums, doc! { "record.owner.id": 1, "_id": -1 }).await?;
         index(&self.claims, doc! { "expires": 1 }).await?;
         index(&self.comments, doc! { "record.picture": 1, "_id": 1 }).await?;

@@ -1,10 +1,11 @@
 //! Tickets: rights that were sent by mail.
 
 use jiff::Timestamp;
+use mongodb::bson::doc;
 
 use super::records::{Expiring, nanoseconds};
 use super::tables::{Tables, delete, find, insert};
-use crate::model::Ticket;
+use crate::model::{NewTask, Ticket, User, UserChange};
 use crate::store::{Result, StoreError};
 
 impl Tables {
@@ -26,7 +27,21 @@ impl Tables {
         Ok(ticket.filter(|ticket| ticket.expires_at > now))
     }
 
-    pub(super) async fn delete_ticket(&self, token_hash: &str) -> Result<bool> {
-        delete(&self.tickets, token_hash).await
+    pub(super) async fn use_ticket(
+        &self,
+        ticket: &Ticket,
+        change: UserChange,
+        tasks: &[NewTask],
+    ) -> Result<Option<User>> {
+        if find(&self.tickets, &ticket.token_hash).await?.is_none() {
+            return Ok(None);
+        }
+        self.add_tasks(tasks).await?;
+        let generation = i64::try_from(ticket.generation).map_err(StoreError::broken)?;
+        // Not a later one: of two uses at once, the first one to end all sessions is the only one.
+        let same = doc! { "record.generation": { "$not": { "$gt": generation } } };
+        let user = self.update_user_if(ticket.user, same, change).await?;
+        delete(&self.tickets, &ticket.token_hash).await?;
+        Ok(user)
     }
 }

@@ -170,9 +170,14 @@ impl Store for Sqlite {
             .await
     }
 
-    async fn delete_ticket(&self, token_hash: &str) -> Result<bool> {
-        let token_hash = token_hash.to_owned();
-        self.write(move |db| tickets::delete_ticket(db, &token_hash))
+    async fn use_ticket(
+        &self,
+        ticket: &Ticket,
+        change: UserChange,
+        tasks: Vec<NewTask>,
+    ) -> Result<Option<User>> {
+        let ticket = ticket.clone();
+        self.write(move |db| tickets::use_ticket(db, &ticket, &change, &tasks))
             .await
     }
 
@@ -216,9 +221,9 @@ impl Store for Sqlite {
         self.write(move |db| albums::delete_album(db, id)).await
     }
 
-    async fn insert_picture(&self, picture: &Picture, effects: Effects) -> Result<Vec<Event>> {
-        let picture = picture.clone();
-        self.write(move |db| pictures::insert_picture(db, &picture, effects))
+    async fn insert_pictures(&self, pictures: &[Picture], effects: Effects) -> Result<Vec<Event>> {
+        let pictures = pictures.to_vec();
+        self.write(move |db| pictures::insert_pictures(db, &pictures, effects))
             .await
     }
 

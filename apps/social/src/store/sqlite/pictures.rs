@@ -6,11 +6,18 @@ use super::values::{At, Natural, before, now};
 use crate::model::{Author, Effects, Event, Id, NewTask, Picture, StorageUsed, TaskKind, topic};
 use crate::store::{PicturesOf, Result, StoreError, deleted_picture};
 
-pub(super) fn insert_picture(
+pub(super) fn insert_pictures(
     db: &Connection,
-    picture: &Picture,
+    pictures: &[Picture],
     effects: Effects,
 ) -> Result<Vec<Event>> {
+    for picture in pictures {
+        insert(db, picture)?;
+    }
+    log::store(db, effects)
+}
+
+fn insert(db: &Connection, picture: &Picture) -> Result<()> {
     let sql = "INSERT INTO pictures
         (id, album, owner, owner_name, caption, media, width, height, bytes, created_at, alt)
         SELECT ?1, id, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11 FROM albums WHERE id = ?2";
@@ -30,7 +37,7 @@ pub(super) fn insert_picture(
     if added == 0 {
         return Err(StoreError::Conflict("the album is gone"));
     }
-    log::store(db, effects)
+    Ok(())
 }
 
 pub(super) fn picture(db: &Connection, id: Id) -> Result<Option<Picture>> {

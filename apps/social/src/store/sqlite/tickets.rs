@@ -4,7 +4,8 @@ use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::values::{At, Natural};
-use crate::model::{Id, Ticket};
+use super::{outbox, users};
+use crate::model::{Id, NewTask, Ticket, User, UserChange};
 use crate::store::Result;
 
 pub(super) fn insert_ticket(db: &Connection, ticket: &Ticket) -> Result<()> {
@@ -39,9 +40,18 @@ pub(super) fn ticket(db: &Connection, token_hash: &str, now: Timestamp) -> Resul
     Ok(found.optional()?)
 }
 
-pub(super) fn delete_ticket(db: &Connection, token_hash: &str) -> Result<bool> {
+pub(super) fn use_ticket(
+    db: &Connection,
+    ticket: &Ticket,
+    change: &UserChange,
+    tasks: &[NewTask],
+) -> Result<Option<User>> {
     let sql = "DELETE FROM tickets WHERE token_hash = ?1";
-    Ok(db.prepare_cached(sql)?.execute([token_hash])? > 0)
+    if db.prepare_cached(sql)?.execute([&ticket.token_hash])? == 0 {
+        return Ok(None);
+    }
+    outbox::add(db, tasks)?;
+    users::update_user(db, ticket.user, change)
 }
 
 pub(super) fn delete_tickets(db: &Connection, user: Id) -> Result<()> {
