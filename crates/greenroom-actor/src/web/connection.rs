@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use axum::body::Bytes;
 use axum::extract::ws::{CloseFrame, Message, WebSocket};
-use futures_util::stream::{SplitSink, SplitStream};
+use futures_util::stream::SplitSink;
 use futures_util::{SinkExt, StreamExt};
 use greenroom_timing::{Span, SpanKind};
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use super::fault::close_for;
 use super::frame::Frame;
+use super::hearing::{Hearing, Silent};
 use super::outbox::{End, Next, Outbox};
 use super::settings::WebSocketSettings;
 use crate::actor::Actor;
@@ -58,7 +59,7 @@ impl<A: Actor> Connection<A> {
     {
         let open = Open::new(&self.system);
         let (sink, stream) = socket.split();
-        let mut reader = pin!(self.read(stream));
+        let mut reader = pin!(self.read(Hearing::new(stream)));
         let mut writer = pin!(self.write(sink));
         let too_late = async {
             self.outbox.closing().await;
@@ -82,17 +83,17 @@ impl<A: Actor> Connection<A> {
         }
     }
 
-    async fn read<K>(&self, mut stream: SplitStream<WebSocket>) -> Left
+    async fn read<K>(&self, mut client: Hearing) -> Left
     where
         A: Receive<Frame, K>,
         K: 'static,
     {
         loop {
-            let message = match timeout(self.settings.silence_max, stream.next()).await {
+            let message = match client.next(self.settings.silence_max).await {
                 Ok(Some(Ok(message))) => message,
                 Ok(Some(Err(error))) => return close_for(error).map_or(Left::Gone, Left::Fault),
                 Ok(None) => return Left::Gone,
-                Err(_) => return Left::Fault(silent()),
+                Err(Silent) => return Left::Fault(silent()),
             };
             match message {
                 Message::Text(text) => self.hand_over(Frame::Text(text)).await,

@@ -53,6 +53,7 @@
 mod connection;
 mod fault;
 mod frame;
+mod hearing;
 mod outbox;
 mod settings;
 mod spawn;

@@ -105,9 +105,10 @@ impl WebSocketSettings {
     }
 
     /// Sets the silence after which a client counts as gone: nothing was heard of it, not even the
-    /// reply to a ping. Time in which the actor's mailbox is full does not count, for then nothing
-    /// is read. Should be longer than two intervals of pings: a shorter one closes clients that
-    /// have nothing to say. Default: 60 s.
+    /// reply to a ping. Each byte counts, also of a message that takes longer. Time in which the
+    /// actor's mailbox is full does not count as silence, for then nothing is read. Should be
+    /// longer than two intervals of pings: a shorter one closes clients that have nothing to say.
+    /// Default: 60 s.
     ///
     /// So a client that vanished without a word, with the defaults, is noticed within 60 s, and the
     /// actor is stopped.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use greenroom_actor::web::WebSocketSettings;
 use greenroom_actor::{ActorSystem, Dispatcher};
-use tokio::io::AsyncReadExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::runtime::Builder;
 use tokio::sync::oneshot;
 use tokio_tungstenite::tungstenite::Message;
@@ -70,6 +70,29 @@ async fn a_client_that_replies_to_pings_stays() {
         }
         client.say("still here").await;
         assert_eq!(client.hears_text().await, "1 still here");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_client_stays_that_sends_a_long_message_slowly() {
+    within(async {
+        let (ping, silence) = (Duration::from_millis(40), Duration::from_millis(1_200));
+        let mut rig = Rig::start(timing(ping, silence)).await;
+        let mut stream = Client::open(&mut rig).await.0.into_inner();
+        // A text of 60 bytes, masked by zeros. Before its end no ping can be replied to.
+        stream
+            .write_all(&[0x81, 0x80 + 60, 0, 0, 0, 0])
+            .await
+            .unwrap();
+        // A byte with each ping: twice the silence that would be too long.
+        for _ in 0..60 {
+            let mut ping = [0; 2];
+            stream.read_exact(&mut ping).await.unwrap();
+            assert_eq!(ping, [0x89, 0x00], "a ping");
+            stream.write_all(b"x").await.unwrap();
+        }
+        assert_eq!(rig.hears().await, "x".repeat(60));
     })
     .await;
 }
