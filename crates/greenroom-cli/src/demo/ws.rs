@@ -18,8 +18,8 @@ const WRITE_BUFFER_BYTES: usize = 8 * 1024;
 /// One message and its header: an echo waits until it is written before the next is read.
 const WRITE_BUFFER_BYTES_MAX: usize = MESSAGE_BYTES_MAX + WRITE_BUFFER_BYTES;
 
-/// The longest silence of a peer, pings included, before it counts as gone.
-const SILENCE_MAX: Duration = Duration::from_mins(5);
+/// The longest wait for the end of a peer's next message, pings included, before it counts as gone.
+const MESSAGE_TIMEOUT: Duration = Duration::from_mins(5);
 
 /// The longest wait for a peer to read one echo.
 const SEND_TIMEOUT: Duration = Duration::from_secs(30);
@@ -52,7 +52,7 @@ async fn serve(mut socket: WebSocket, draining: Draining) {
 async fn echo(socket: &mut WebSocket, mut draining: Draining) -> Option<CloseFrame> {
     loop {
         let received = tokio::select! {
-            received = timeout(SILENCE_MAX, socket.recv()) => received,
+            received = timeout(MESSAGE_TIMEOUT, socket.recv()) => received,
             () = &mut draining => {
                 return Some(close(close_code::RESTART, "the server restarts or ends"));
             }
@@ -67,7 +67,7 @@ async fn echo(socket: &mut WebSocket, mut draining: Draining) -> Option<CloseFra
             Ok(Some(Err(error))) => return close_for(error),
             Ok(None) => return None,
             Err(_) => {
-                let reason = "nothing was received for five minutes";
+                let reason = "no message was received for five minutes";
                 return Some(close(close_code::AWAY, reason));
             }
         }

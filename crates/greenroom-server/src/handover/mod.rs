@@ -27,13 +27,13 @@ pub(crate) use in_flight::InFlight;
 
 use crate::app::App;
 use crate::connection::Socket;
-use crate::event_loop::{Loop, Permit, Tick};
+use crate::event_loop::{Loop, Permit, Tick, tasks};
 use crate::memory::Held;
 use crate::request_handle::Line;
 use io::{Pace, Rewound};
 use requests::Requests;
 use spelling::Spelling;
-use tunnel::{Opened, Tunnel};
+use tunnel::{Opened, Tunnel, close_at_drain};
 
 /// Bytes of a request to upgrade that hyper reads ahead, and of a response to one that it holds
 /// before it asks for more, unless a head may be longer.
@@ -119,8 +119,11 @@ async fn serve_upgrade<A: App>(
     let spelling = Spelling::new(Arc::clone(&names));
     let opened = Opened::default();
     let limited = (Arc::clone(&opened), Held::new(Arc::clone(&home.memory)));
-    let told = home.told.clone();
-    let tunnel = Tunnel::new(io, told, Arc::clone(&line), spelling, limited, guard);
+    let tunnel = Tunnel::new(io, Arc::clone(&line), spelling, limited, guard);
+    if entry.may_become(tunnel.state()) {
+        let in_flight = Arc::downgrade(&home.in_flight);
+        tasks::spawn(close_at_drain(in_flight, home.told.clone()));
+    }
     let limits = &home.settings.limits;
     let mut builder = http1::Builder::new();
     builder

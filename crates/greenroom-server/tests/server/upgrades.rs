@@ -356,6 +356,59 @@ async fn or_with_its_next_message_once_the_client_has_left() {
     .await;
 }
 
+/// Opens a WebSocket, drains its server, and returns the client and since when that is.
+async fn drained(server: &Rig) -> (Client, Instant) {
+    let client = opened(server, WEBSOCKET).await;
+    settle().await;
+    server.handle.drain();
+    (client, Instant::now())
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_websocket_that_writes_rarely_gets_its_close_frame_at_once() {
+    local(async {
+        let server = Rig::start(tunnels(|mut io| async move {
+            while io.write_all(&MESSAGE).await.is_ok() {
+                sleep(10 * SECOND).await;
+            }
+        }));
+        let (mut client, since) = drained(&server).await;
+        assert_eq!(client.read_exactly(4).await, MESSAGE);
+        assert_eq!(client.read_exactly(4).await, CLOSE);
+        let elapsed = since.elapsed();
+        assert!(elapsed < SECOND, "{elapsed:?}");
+        assert_eq!(server.ended().await.aborted, []);
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_in_the_midst_of_a_message_gets_it_behind_that() {
+    local(async {
+        let go_on = Arc::new(Notify::new());
+        let awaited = Arc::clone(&go_on);
+        let server = Rig::start(tunnels(move |mut io| {
+            let awaited = Arc::clone(&awaited);
+            async move {
+                let (begin, rest) = MESSAGE.split_at(3);
+                io.write_all(begin).await.unwrap();
+                awaited.notified().await;
+                io.write_all(rest).await.unwrap();
+                sleep(10 * SECOND).await;
+            }
+        }));
+        let (mut client, _) = drained(&server).await;
+        sleep(SECOND).await;
+        go_on.notify_one();
+        let since = Instant::now();
+        assert_eq!(client.read_exactly(8).await, [MESSAGE, CLOSE].concat());
+        let elapsed = since.elapsed();
+        assert!(elapsed < SECOND, "{elapsed:?}");
+        assert_eq!(server.ended().await.aborted, []);
+    })
+    .await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn one_that_writes_without_end_does_not_hold_up_its_loop_after_its_close_frame() {
     local(async {
