@@ -4,9 +4,9 @@ use std::ffi::CString;
 use std::fs::{File, Metadata};
 use std::io;
 use std::os::unix::fs::{MetadataExt, fchown, lchown};
+use std::path::Path;
 
 use anyhow::{Context, bail, ensure};
-use greenroom::Address;
 use nix::errno::Errno;
 use nix::unistd::{
     Gid, Group, Uid, User, getresgid, getresuid, initgroups, setgroups, setresgid, setresuid,
@@ -62,13 +62,12 @@ impl Identity {
         self.uid().is_none_or(|uid| uid == file.uid()) && self.group.as_raw() == file.gid()
     }
 
-    /// Gives a socket's file to user and group, so that they may connect as its mode allows.
-    pub(super) fn own_socket(&self, address: &Address) -> anyhow::Result<()> {
-        let Address::Unix(path) = address else {
-            return Ok(());
-        };
-        lchown(path, self.uid(), Some(self.group.as_raw()))
-            .with_context(|| format!("{address} cannot be given to the user and group to serve as"))
+    /// Gives a socket's file to user and group.
+    pub(super) fn own_socket(&self, path: &Path) -> anyhow::Result<()> {
+        lchown(path, self.uid(), Some(self.group.as_raw())).with_context(|| {
+            let path = path.display();
+            format!("unix:{path} cannot be given to the user and group to serve as")
+        })
     }
 
     /// Changes the process to this user and group, for good.

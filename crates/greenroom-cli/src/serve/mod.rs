@@ -13,6 +13,7 @@ mod inherited;
 mod pid_file;
 mod prepare;
 mod sites;
+mod socket_files;
 mod storage;
 mod watch;
 

@@ -14,6 +14,7 @@ use super::confine::confine;
 use super::identity::Identity;
 use super::inherited::{self, Inherited};
 use super::pid_file::PidFile;
+use super::socket_files::SocketFiles;
 use super::storage;
 use crate::args::ServeArgs;
 use crate::logging::LogFiles;
@@ -75,7 +76,11 @@ pub(super) fn prepare(args: &ServeArgs, file: Option<&File>) -> anyhow::Result<P
         None => builder,
     };
     let builder = builder.upgrades(&upgrades);
-    let server = bind(args, builder, inherited, &secured, identity.as_ref())?;
+    let socket_files = SocketFiles::before(args);
+    let server = bind(args, builder, inherited, &secured)?;
+    if let Some(identity) = &identity {
+        socket_files.give(identity, upgrades.is_next_version())?;
+    }
     let prepared = Prepared {
         server,
         secured,
@@ -137,7 +142,6 @@ fn bind(
     builder: ServerBuilder,
     inherited: Vec<InheritedSocket>,
     secured: &Secured,
-    owner: Option<&Identity>,
 ) -> anyhow::Result<Server> {
     let addresses = match (inherited.is_empty(), args.is_everywhere()) {
         (true, true) => vec![everywhere(HTTPS_PORT)],
@@ -188,13 +192,7 @@ fn bind(
     for address in &redirecting {
         builder = builder.listen_redirecting(address.clone());
     }
-    let server = with_admin(builder, args)?.bind()?;
-    if let Some(owner) = owner {
-        let plain = args.tls.without_tls();
-        let mut files = addresses.iter().chain(plain).chain(&args.status_listen);
-        files.try_for_each(|address| owner.own_socket(address))?;
-    }
-    Ok(server)
+    Ok(with_admin(builder, args)?.bind()?)
 }
 
 fn with_admin(mut builder: ServerBuilder, args: &ServeArgs) -> anyhow::Result<ServerBuilder> {

@@ -2,7 +2,10 @@
 
 use std::fs;
 use std::io::Write;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+
+use rustix::process::geteuid;
 
 use crate::authority::Authority;
 use crate::versions::{Kept, Versions, ask, get_at, lives, until};
@@ -123,6 +126,35 @@ fn one_that_fails_leaves_the_files_of_unix_sockets() {
     assert!(get_at(&socket).ends_with("Hello, world!\n"));
     versions.end();
     assert!(!socket.exists() && !admin.exists());
+}
+
+#[test]
+#[expect(clippy::print_stderr, reason = "a skipped test says so")]
+fn one_that_is_to_serve_as_another_user_leaves_unix_sockets_their_owner() {
+    if !geteuid().is_root() {
+        eprintln!("SKIPPED: only root can become another user");
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let (socket, new) = (
+        directory.path().join("a.sock"),
+        directory.path().join("b.sock"),
+    );
+    let owner = |path: &Path| fs::symlink_metadata(path).unwrap().uid();
+    let mut versions = Versions::start(directory, &["-l", "unix:a.sock"]);
+    let program = env!("CARGO_BIN_EXE_greenroom");
+    let serve = format!("exec {program} \"$@\" -l unix:b.sock --user 65534 --group 65534");
+    versions.replace_by(&format!("{serve} --access-log no/log"));
+    let message = versions.fails();
+    assert!(message.contains("no/log"), "{message}");
+    assert_eq!(owner(&socket), 0);
+    assert!(get_at(&socket).ends_with("Hello, world!\n"));
+    // One that serves gives its user what it has bound itself.
+    versions.replace_by(&serve);
+    versions.upgrade();
+    assert_eq!((owner(&socket), owner(&new)), (0, 65_534));
+    assert!(get_at(&socket).ends_with("Hello, world!\n"));
+    versions.first.wait_for_log("keeps its owner");
 }
 
 #[test]
