@@ -157,7 +157,7 @@ pub use greenroom_server::{
 };
 #[cfg(any(feature = "tls", feature = "tls-ring"))]
 pub use greenroom_server::{
-    CertificateStatus, ClientCertificates, Tls, TlsBuilder, TlsError, TlsInfo, rustls,
+    CertificateStatus, ClientCertificates, Tls, TlsBuilder, TlsError, TlsInfo, client_tls, rustls,
 };
 pub use greenroom_stage::{
     BuildError, Client, ClientKey, Error as StageError, JoinHandle, OnStage, Panicked, Placed,

@@ -117,6 +117,19 @@ impl OtlpTlsArgs {
         let certificate = named(self.otlp_client_certificate.as_deref())?;
         Some((certificate, named(self.otlp_client_key.as_deref())?))
     }
+
+    /// Returns the flag that names this file.
+    pub(crate) fn flag_of(&self, file: &Path) -> Option<&'static str> {
+        let flags = [
+            ("--otlp-client-key", &self.otlp_client_key),
+            ("--otlp-client-certificate", &self.otlp_client_certificate),
+            ("--otlp-ca-file", &self.otlp_ca_file),
+        ];
+        let found = flags
+            .iter()
+            .find(|(_, named)| named.as_deref() == Some(file));
+        found.map(|(flag, _)| *flag)
+    }
 }
 
 /// Returns a file unless its name is empty, which OpenTelemetry's variables have for what is not

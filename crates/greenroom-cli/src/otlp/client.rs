@@ -1,12 +1,14 @@
 //! HTTP to the collector, within limits.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, bail, ensure};
+use anyhow::Context;
 use async_trait::async_trait;
 use bytes::Bytes;
+use greenroom::client_tls;
+use greenroom::rustls::crypto::aws_lc_rs::default_provider;
+use greenroom::rustls::{ClientConfig, RootCertStore};
 use http::{Request, Response, Uri};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
@@ -15,10 +17,6 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use opentelemetry_http::{HttpClient, HttpError};
 use parking_lot::Mutex;
-use rustls::crypto::ring::default_provider;
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use rustls::{ClientConfig, RootCertStore};
 
 use crate::args::OtlpTlsArgs;
 
@@ -39,9 +37,12 @@ pub(super) struct CollectorClient {
 impl CollectorClient {
     /// Creates a client; certificates are those of the files, if the arguments name some.
     pub(super) fn new(endpoint: &Uri, args: &OtlpTlsArgs) -> anyhow::Result<Self> {
-        let is_tls = endpoint.scheme_str() == Some("https");
+        let tls = match endpoint.scheme_str() {
+            Some("https") => tls(args)?,
+            _ => without_roots()?,
+        };
         let connector = HttpsConnectorBuilder::new()
-            .with_tls_config(tls(is_tls, args)?)
+            .with_tls_config(tls)
             .https_or_http()
             .enable_http1()
             .build();
@@ -75,59 +76,24 @@ impl CollectorClient {
     }
 }
 
-fn tls(is_tls: bool, args: &OtlpTlsArgs) -> anyhow::Result<ClientConfig> {
-    let roots = match (is_tls, args.ca_file()) {
-        (false, _) => RootCertStore::empty(),
-        (true, None) => system_roots()?,
-        (true, Some(file)) => {
-            roots(file).with_context(|| format!("--otlp-ca-file {}", file.display()))?
+fn tls(args: &OtlpTlsArgs) -> anyhow::Result<ClientConfig> {
+    client_tls(args.ca_file(), args.client()).map_err(|error| {
+        let flag = error.file().and_then(|file| args.flag_of(file));
+        let error = anyhow::Error::from(error);
+        match flag {
+            Some(flag) => error.context(flag),
+            None => error,
         }
-    };
+    })
+}
+
+/// Returns the settings of a client that makes no connection with TLS, and needs no authorities.
+fn without_roots() -> anyhow::Result<ClientConfig> {
     let config = ClientConfig::builder_with_provider(Arc::new(default_provider()))
-        .with_safe_default_protocol_versions()?
-        .with_root_certificates(roots);
-    match args.client().filter(|_| is_tls) {
-        None => Ok(config.with_no_client_auth()),
-        Some((chain, key)) => {
-            let file = chain.display();
-            let chain = certificates(chain);
-            let chain = chain.with_context(|| format!("--otlp-client-certificate {file}"))?;
-            let read = PrivateKeyDer::from_pem_file(key);
-            let config = read
-                .map_err(anyhow::Error::from)
-                .and_then(|read| Ok(config.with_client_auth_cert(chain, read)?));
-            config.with_context(|| format!("--otlp-client-key {}", key.display()))
-        }
-    }
-}
-
-/// Returns the certificates of authorities in a file.
-fn roots(file: &Path) -> anyhow::Result<RootCertStore> {
-    let mut roots = RootCertStore::empty();
-    for certificate in certificates(file)? {
-        roots.add(certificate)?;
-    }
-    Ok(roots)
-}
-
-fn certificates(file: &Path) -> anyhow::Result<Vec<CertificateDer<'static>>> {
-    let read = CertificateDer::pem_file_iter(file)?;
-    let certificates = read.collect::<Result<Vec<_>, _>>()?;
-    ensure!(!certificates.is_empty(), "it has no certificate (PEM)");
-    Ok(certificates)
-}
-
-/// Returns the certificates of authorities that this system trusts.
-fn system_roots() -> anyhow::Result<RootCertStore> {
-    let mut roots = RootCertStore::empty();
-    let loaded = rustls_native_certs::load_native_certs();
-    roots.add_parsable_certificates(loaded.certs);
-    let error = loaded.errors.into_iter().next();
-    match (roots.is_empty(), error) {
-        (false, _) => Ok(roots),
-        (true, Some(error)) => Err(error).context("the system's certificates cannot be read"),
-        (true, None) => bail!("the system has no certificates of authorities"),
-    }
+        .with_safe_default_protocol_versions()
+        .context("TLS cannot be set up")?;
+    let config = config.with_root_certificates(RootCertStore::empty());
+    Ok(config.with_no_client_auth())
 }
 
 #[async_trait]
