@@ -15,6 +15,7 @@ use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use http_body::Body;
 use hyper::body::Incoming;
 use hyper_util::client::legacy;
+use hyper_util::client::legacy::connect::capture_connection;
 
 use crate::attempt::Attempt;
 use crate::headers::{self, Origin};
@@ -245,18 +246,31 @@ impl Exchange {
         }
         attempt.tell(request.headers_mut());
         self.pass_informational(&mut request, upload);
+        let mut connection = capture_connection(&mut request);
         let limit = self.shared.settings.response_head_timeout;
+        let stalled = async {
+            // Until there is a connection, it is `connect_timeout` that counts.
+            connection.wait_for_connection_metadata().await;
+            upload.progressed();
+            upload.stalled(limit).await;
+        };
         let response = tokio::select! {
             biased;
             response = permit.client().request(request) => response,
-            () = upload.stalled(limit) => {
+            () = stalled => {
                 let error = format!("no progress for {limit:?}");
                 return Err(Failed::new(Failure::ResponseHeadTimeout, error));
             }
         };
         upload.responded();
         let response = response.map_err(|error| Failed::of(&error, authority))?;
-        ConnectionUse::note(response.extensions());
+        let age = ConnectionUse::note(response.extensions());
+        if age >= self.shared.settings.connection_age_max
+            && let Some(connected) = &*connection.connection_metadata()
+        {
+            // It is closed behind this response: the next one may go to another address.
+            connected.poison();
+        }
         check(&response).map_err(|error| Failed::new(Failure::ResponseHead, error.to_owned()))?;
         Ok(response)
     }

@@ -16,6 +16,7 @@
 
 mod address;
 mod attempt;
+mod checked;
 mod exchange;
 mod headers;
 mod proxy;
@@ -32,6 +33,7 @@ mod upload;
 mod upstream;
 
 pub use address::{UpstreamAddress, UpstreamAddressError};
+pub use checked::CheckedSettings;
 pub use proxy::{Proxy, ProxyFuture, status, status_within};
 pub use response_body::ResponseBody;
 pub use settings::{

@@ -14,6 +14,7 @@ use http_body::Body;
 use tower_service::Service;
 
 use crate::attempt;
+use crate::checked::CheckedSettings;
 use crate::exchange::Exchange;
 use crate::headers::Origin;
 use crate::response_body::ResponseBody;
@@ -65,10 +66,7 @@ impl Proxy {
     ///
     /// The first setting whose value is not allowed.
     pub fn new(settings: Settings) -> Result<Self, SettingsError> {
-        let tls = settings.checked()?;
-        let shared = Arc::new(Shared::new(settings, tls.as_ref()));
-        PROXIES.add(&shared);
-        Ok(Self { shared })
+        CheckedSettings::new(settings).map(Self::from)
     }
 
     /// Returns the settings.
@@ -92,6 +90,15 @@ impl Proxy {
             is_claimed.store(true, Ordering::Relaxed);
             PROXIES.claim(&self.shared, &scope);
         }
+    }
+}
+
+impl From<CheckedSettings> for Proxy {
+    fn from(checked: CheckedSettings) -> Self {
+        let CheckedSettings { settings, tls } = checked;
+        let shared = Arc::new(Shared::new(settings, tls.as_ref()));
+        PROXIES.add(&shared);
+        Self { shared }
     }
 }
 

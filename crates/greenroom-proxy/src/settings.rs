@@ -77,10 +77,10 @@ pub struct Settings {
     /// to [`TIME_MAX`], as for all times here. Beyond it: 504, or another upstream.
     #[serde(with = "humantime_serde")]
     pub connect_timeout: Duration,
-    /// The time without progress until the head of the response: an upstream neither takes a part
-    /// of the request nor responds, be it by an informational response such as `102 (Processing)`.
-    /// Waiting for the client's body does not count. Default: 1 min. Beyond it: 504, or another
-    /// upstream.
+    /// The time without progress, once there is a connection, until the head of the response: an
+    /// upstream neither takes a part of the request nor responds, be it by an informational
+    /// response such as `102 (Processing)`. Waiting for the client's body does not count. Default:
+    /// 1 min. Beyond it: 504, or another upstream.
     #[serde(with = "humantime_serde")]
     pub response_head_timeout: Duration,
     /// The time between two parts of a response's body, which includes two events of an event
@@ -97,6 +97,11 @@ pub struct Settings {
     /// Default: 4 s, as Node.js, Apache and uvicorn close after 5 s.
     #[serde(with = "humantime_serde")]
     pub idle_timeout: Duration,
+    /// The age of a connection to an upstream from which on it gets no further request: it is
+    /// closed behind the response to the one that it has then. So requests follow a name that gets
+    /// other addresses, however busy connections are. Default: 5 min.
+    #[serde(with = "humantime_serde")]
+    pub connection_age_max: Duration,
     /// Most idle connections that each event loop keeps to each upstream; 0 closes each after its
     /// request. Default: 64.
     pub idle_max: usize,
@@ -197,6 +202,7 @@ impl Default for Settings {
             body_idle_timeout: Duration::from_mins(5),
             tunnel_idle_timeout: Duration::from_hours(1),
             idle_timeout: Duration::from_secs(4),
+            connection_age_max: Duration::from_mins(5),
             idle_max: 64,
             in_flight_max: 10_000,
             tries_max: 2,
@@ -277,6 +283,7 @@ impl Settings {
             ("body_idle_timeout", self.body_idle_timeout),
             ("tunnel_idle_timeout", self.tunnel_idle_timeout),
             ("idle_timeout", self.idle_timeout),
+            ("connection_age_max", self.connection_age_max),
             ("rest_first", self.rest_first),
             ("rest_longest", self.rest_longest),
         ] {
@@ -352,6 +359,7 @@ mod tests {
     fn values_that_are_not_allowed_are_named_with_those_that_are() {
         for (text, expected) in [
             ("connect_timeout = '0s'", "connect_timeout is 0ns; 1 ms"),
+            ("connection_age_max = '0s'", "connection_age_max is 0ns"),
             ("strip_prefix = 'api'", "strip_prefix is `api`"),
             ("strip_prefix = '/api/'", "strip_prefix is `/api/`"),
             ("add_prefix = '/a/../b'", "add_prefix is `/a/../b`"),

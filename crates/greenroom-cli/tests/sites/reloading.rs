@@ -2,9 +2,11 @@
 
 use std::fs;
 use std::io::{Read, Write};
+use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use greenroom_sites::{Defaults, File, NoServerKeys, Sites};
 use rustix::process::Signal;
 
 use crate::authority::Authority;
@@ -344,4 +346,22 @@ fn the_authorities_of_upstreams_are_read_again() {
     assert!(line.contains("there is no certificate"), "{line}");
     site.server.wait_for_log("stay as they were");
     assert!(site.get("/hello").text().contains("Hello"));
+}
+
+#[tokio::test]
+async fn the_authorities_of_upstreams_are_used_as_they_were_checked() {
+    let authority = Authority::new();
+    let directory = Directory::new(
+        "[[site]]\n[[site.route]]\npath = \"/\"\n[site.route.proxy]\n\
+         to = \"https://localhost:1\"\ntls_ca = \"ca.pem\"\n",
+    );
+    let path = directory.file();
+    let read = || File::read(Path::new(&path), &NoServerKeys);
+    directory.write("ca.pem", fs::read(authority.path("root.pem")).unwrap());
+    let file = read().expect("it has no fault");
+    // Meanwhile somebody begins to write another one.
+    directory.write("ca.pem", "nothing");
+    assert!(read().is_err());
+    let sites = Sites::start(&file, &Defaults::default()).await;
+    assert!(sites.is_ok());
 }

@@ -27,8 +27,8 @@ use crate::tls::{Secured, TlsIo};
 /// The time for which the addresses of a name are used again.
 const RESOLVED_TIME: Duration = Duration::from_secs(10);
 
-/// The same for addresses to which a connection has failed. A name server is asked once in that
-/// time at most, however many connections fail.
+/// The same for addresses to which a connection has failed, and for a lookup that has found none. A
+/// name server is asked once in that time at most, however many connections fail.
 const DOUBTED_TIME: Duration = Duration::from_secs(1);
 
 /// The pause before a Unix socket that has no room for another connection is tried again.
@@ -126,13 +126,17 @@ async fn connect_unix(path: &Path) -> io::Result<UnixStream> {
     }
 }
 
+/// The addresses that a lookup has found, or its failure.
+type Found = io::Result<Vec<SocketAddr>>;
+
 /// The addresses of a name, as far as they are known.
 #[derive(Default)]
 struct Known {
-    /// The last ones, and the time from which on they are used.
-    last: Option<(Instant, Vec<SocketAddr>)>,
+    /// The last ones, or the failure as long as there were none, and the time from which on they
+    /// are used.
+    last: Option<(Instant, Found)>,
     /// A lookup that is under way; its result may come after whoever waited for it.
-    lookup: Option<JoinHandle<io::Result<Vec<SocketAddr>>>>,
+    lookup: Option<JoinHandle<Found>>,
 }
 
 /// Resolves the name of one upstream, and keeps its addresses for a while.
@@ -167,22 +171,24 @@ impl Service<Name> for Resolver {
 }
 
 impl Resolved {
-    /// Returns the addresses that are kept, or those that `look_up` finds.
-    async fn addresses(
-        &self,
-        look_up: impl Future<Output = io::Result<Vec<SocketAddr>>> + Send + 'static,
-    ) -> io::Result<Vec<SocketAddr>> {
+    /// Returns what is kept, or what `look_up` finds.
+    async fn addresses(&self, look_up: impl Future<Output = Found> + Send + 'static) -> Found {
         let mut known = self.known.lock().await;
         let has_come = known.lookup.as_ref().is_some_and(JoinHandle::is_finished);
-        if let Some((since, addresses)) = &known.last
-            && since.elapsed() < self.reuse_time()
+        if let Some((since, found)) = &known.last
+            && since.elapsed() < self.reuse_time(found)
             && !has_come
         {
-            return Ok(addresses.clone());
+            return again(found);
         }
         self.is_doubted.store(false, Ordering::Relaxed);
         // The last addresses are better than none while the name server is away, or is silent.
-        let patience = known.last.as_ref().map_or(Duration::MAX, |_| LOOKUP_TIME);
+        let has_addresses = matches!(known.last, Some((_, Ok(_))));
+        let patience = if has_addresses {
+            LOOKUP_TIME
+        } else {
+            Duration::MAX
+        };
         let under_way = known.lookup.get_or_insert_with(|| spawn(look_up));
         let found = timeout(patience, under_way).await;
         if found.is_ok() {
@@ -190,18 +196,17 @@ impl Resolved {
         }
         let found = found.map_or_else(|elapsed| Err(elapsed.into()), |found| found?);
         let found = match (found, known.last.take()) {
-            (Ok(found), _) => found,
-            (Err(_), Some((_, last))) => last,
-            (Err(error), None) => return Err(error),
+            (Err(_), Some((_, Ok(last)))) => Ok(last),
+            (found, _) => found,
         };
-        known.last = Some((Instant::now(), found.clone()));
-        Ok(found)
+        known.last = Some((Instant::now(), again(&found)));
+        found
     }
 
-    /// Returns the time for which the last addresses are used again.
-    fn reuse_time(&self) -> Duration {
+    /// Returns the time for which what was found last is used again.
+    fn reuse_time(&self, found: &Found) -> Duration {
         // A doubt that comes too early to count stays until it does.
-        if self.is_doubted.load(Ordering::Relaxed) {
+        if found.is_err() || self.is_doubted.load(Ordering::Relaxed) {
             DOUBTED_TIME
         } else {
             RESOLVED_TIME
@@ -209,17 +214,40 @@ impl Resolved {
     }
 }
 
-/// A mark of a connection: whether it has served a request, so that a failure may be due to its
-/// age.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct ConnectionUse(Arc<AtomicBool>);
+/// Returns the same once more, with the number by which the system names its error.
+fn again(found: &Found) -> Found {
+    match found {
+        Ok(addresses) => Ok(addresses.clone()),
+        Err(error) => Err(match error.raw_os_error() {
+            Some(number) => io::Error::from_raw_os_error(number),
+            None => io::Error::new(error.kind(), error.to_string()),
+        }),
+    }
+}
+
+/// A mark of a connection: its age, and whether it has served a request, so that a failure may be
+/// due to its age.
+#[derive(Clone, Debug)]
+pub(crate) struct ConnectionUse {
+    since: Instant,
+    has_served: Arc<AtomicBool>,
+}
 
 impl ConnectionUse {
-    /// Notes that the connection of a response has served.
-    pub(crate) fn note(extensions: &Extensions) {
-        if let Some(connection) = extensions.get::<Self>() {
-            connection.0.store(true, Ordering::Relaxed);
+    fn begin() -> Self {
+        Self {
+            since: Instant::now(),
+            has_served: Arc::default(),
         }
+    }
+
+    /// Notes that the connection of a response has served, and returns its age.
+    pub(crate) fn note(extensions: &Extensions) -> Duration {
+        let connection = extensions.get::<Self>();
+        connection.map_or(Duration::ZERO, |connection| {
+            connection.has_served.store(true, Ordering::Relaxed);
+            connection.since.elapsed()
+        })
     }
 
     /// Returns `true` if a connection has served before.
@@ -229,7 +257,7 @@ impl ConnectionUse {
             connected.get_extras(&mut extensions);
         }
         let connection = extensions.get::<Self>();
-        connection.is_some_and(|connection| connection.0.load(Ordering::Relaxed))
+        connection.is_some_and(|connection| connection.has_served.load(Ordering::Relaxed))
     }
 }
 
@@ -247,7 +275,7 @@ enum Io {
 
 impl Stream {
     fn new(io: Io) -> Self {
-        let used = ConnectionUse::default();
+        let used = ConnectionUse::begin();
         Self { io, used }
     }
 }
@@ -325,7 +353,7 @@ mod tests {
     use super::*;
 
     /// Looks the address with this last number up, for so many seconds.
-    async fn found(number: u8, seconds: u64) -> io::Result<Vec<SocketAddr>> {
+    async fn found(number: u8, seconds: u64) -> Found {
         sleep(Duration::from_secs(seconds)).await;
         Ok(vec![SocketAddr::from(([127, 0, 0, number], 80))])
     }
@@ -366,6 +394,36 @@ mod tests {
         // The last doubt counts once it is time.
         advance(DOUBTED_TIME).await;
         assert_eq!(fail_to_connect(102).await, "127.0.0.102:80");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_name_that_has_no_address_is_looked_up_once_a_second() {
+        let resolved = Resolved::default();
+        let failure = async |lookup: u32| {
+            let unknown = async move { Err(io::Error::other(format!("lookup {lookup} failed"))) };
+            let error = resolved.addresses(unknown).await;
+            error.expect_err("there is no address").to_string()
+        };
+        for lookup in 1..=100 {
+            assert_eq!(failure(lookup).await, "lookup 1 failed");
+            advance(Duration::from_millis(1)).await;
+        }
+        advance(DOUBTED_TIME).await;
+        assert_eq!(failure(101).await, "lookup 101 failed");
+        advance(DOUBTED_TIME).await;
+        let addresses = resolved.addresses(found(1, 0)).await;
+        assert_eq!(addresses.expect("it has one now").len(), 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_failure_that_is_kept_is_still_this_machine_s() {
+        let resolved = Resolved::default();
+        for _ in 0..2 {
+            let number = rustix::io::Errno::MFILE.raw_os_error();
+            let full = async move { Err(io::Error::from_raw_os_error(number)) };
+            let error = resolved.addresses(full).await.expect_err("no file is left");
+            assert_eq!(error.raw_os_error(), Some(number));
+        }
     }
 
     #[tokio::test(start_paused = true)]

@@ -243,6 +243,47 @@ async fn connections_are_kept_and_used_again() {
     .await;
 }
 
+/// So that requests follow a name whose addresses change, though no connection is ever idle.
+#[tokio::test]
+async fn a_connection_of_the_greatest_age_gets_no_further_request() {
+    within(async {
+        let age_max = std::time::Duration::from_millis(1);
+        let (came, mut closed) = tokio::sync::mpsc::unbounded_channel();
+        let upstream = Scripted::start(move |number, mut stream| {
+            let came = came.clone();
+            async move {
+                while let Some(_head) = head(&mut stream).await {
+                    // The connection is older than that by the time of its first response.
+                    tokio::time::sleep(age_max).await;
+                    let body = format!("connection {number}");
+                    stream.write_all(ok(&body).as_bytes()).await.unwrap();
+                }
+                came.send(number).unwrap();
+            }
+        })
+        .await;
+        let settings = Settings {
+            connection_age_max: age_max,
+            ..to([upstream.address])
+        };
+        let rig = Rig::with(settings);
+        // On one connection of the client's, so on one loop.
+        let mut stream = rig.connect().await;
+        for number in 0..3 {
+            let asked = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n";
+            stream.write_all(asked).await.unwrap();
+            let body = format!("\r\n\r\nconnection {number}");
+            read_to(&mut stream, &body).await;
+        }
+        let mut gone = [closed.recv().await, closed.recv().await];
+        gone.sort_unstable();
+        assert_eq!(gone, [Some(0), Some(1)]);
+        assert_eq!(rig.upstream(0).failures.total(), 0);
+        rig.end().await;
+    })
+    .await;
+}
+
 #[tokio::test]
 async fn a_connection_that_the_upstream_closes_is_not_used_again() {
     within(async {

@@ -39,6 +39,7 @@ pub(crate) fn to<const N: usize>(upstreams: [SocketAddr; N]) -> Settings {
         connect_timeout: long,
         response_head_timeout: long,
         idle_timeout: long,
+        connection_age_max: long,
         ..Settings::new(upstreams.map(upstream))
     }
 }

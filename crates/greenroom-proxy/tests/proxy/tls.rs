@@ -302,13 +302,18 @@ async fn a_handshake_without_end_is_given_up() {
             let _ended = stream.read_to_end(&mut Vec::new()).await;
         })
         .await;
-        let rig = Rig::with(Settings {
-            connect_timeout: Duration::from_millis(50),
-            ..settings(&authority, "127.0.0.1", silent.address.port())
-        });
-        assert_eq!(status_of(&rig.get("/", "").await), 504);
-        assert_eq!(rig.upstream(0).failures.connect_timeout, 1);
-        rig.end().await;
+        // The time for the response begins with the connection, however short it is.
+        for response_head_timeout in [Duration::from_millis(1), Duration::from_mins(10)] {
+            let rig = Rig::with(Settings {
+                connect_timeout: Duration::from_millis(50),
+                response_head_timeout,
+                ..settings(&authority, "127.0.0.1", silent.address.port())
+            });
+            assert_eq!(status_of(&rig.get("/", "").await), 504);
+            let failures = rig.upstream(0).failures;
+            assert_eq!((failures.connect_timeout, failures.total()), (1, 1));
+            rig.end().await;
+        }
     })
     .await;
 }

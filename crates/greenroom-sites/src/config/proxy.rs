@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use greenroom::proxy::{Settings, UpstreamAddressError};
+use greenroom::proxy::{CheckedSettings, Settings, UpstreamAddressError};
 use serde::de::value::Error;
 use serde::de::{Deserialize, Deserializer, Visitor};
 use serde::forward_to_deserialize_any;
@@ -16,7 +16,7 @@ use crate::file::{At, KeyDoc, Origin, Reading, Value};
 const SHORT: &str = "to";
 
 /// The meaning of each key, for those who write the file.
-const TEXTS: [(&str, &str); 22] = [
+const TEXTS: [(&str, &str); 23] = [
     (
         SHORT,
         "The upstreams, 1 to 256: HTTP/1.1, with TLS or without, by address or name, or a Unix \
@@ -79,6 +79,10 @@ const TEXTS: [(&str, &str); 22] = [
         "Time for which idle connections are kept: less than the upstream keeps them.",
     ),
     (
+        "connection_age_max",
+        "Age from which on a connection gets no further request; closed behind the response.",
+    ),
+    (
         "idle_max",
         "Idle connections to each upstream of each loop; 0 keeps none.",
     ),
@@ -109,9 +113,15 @@ const TEXTS: [(&str, &str); 22] = [
     ("rest_longest", "Longest time of a rest."),
 ];
 
-/// The settings of a proxy.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct ProxyTable(pub(crate) Settings);
+/// The settings of a proxy, with the files that they name.
+#[derive(Clone, Debug)]
+pub(crate) struct ProxyTable(pub(crate) CheckedSettings);
+
+impl PartialEq for ProxyTable {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.settings() == other.0.settings()
+    }
+}
 
 impl Value for ProxyTable {
     fn read(at: &At<'_, '_>, reading: &mut Reading<'_>) -> Option<Self> {
@@ -151,11 +161,14 @@ impl Value for ProxyTable {
         for file in files.into_iter().flatten() {
             *file = directory.join(&*file);
         }
-        if let Err(error) = settings.check() {
-            let place = table.get(error.setting()).map(Spanned::span);
-            return reading.fault(&place.unwrap_or(at.span.clone()), error.to_string());
-        }
-        let values = values(&settings);
+        let checked = match CheckedSettings::new(settings) {
+            Ok(checked) => checked,
+            Err(error) => {
+                let place = table.get(error.setting()).map(Spanned::span);
+                return reading.fault(&place.unwrap_or(at.span.clone()), error.to_string());
+            }
+        };
+        let values = values(checked.settings());
         for name in names {
             let line = table.get(*name).map(|value| reading.origin(&value.span()));
             let value = values.get(*name).map(ToString::to_string);
@@ -165,7 +178,7 @@ impl Value for ProxyTable {
                 line.unwrap_or(Origin::Default),
             );
         }
-        Some(Self(settings))
+        Some(Self(checked))
     }
 
     fn schema() -> Json {

@@ -50,7 +50,7 @@ table! {
 #[derive(Clone, Debug)]
 pub(crate) enum Kind {
     Files(FilesTable, Option<HeaderValue>),
-    Proxy(Box<greenroom::proxy::Settings>),
+    Proxy(Box<greenroom::proxy::CheckedSettings>),
     Psgi(Box<PsgiTable>),
     Redirect(RedirectTable),
     Respond(RespondTable),

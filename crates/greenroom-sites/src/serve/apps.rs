@@ -1,12 +1,11 @@
 //! PSGI applications and proxies: started, kept while their settings stay the same, and ended after
 //! their last request.
 
-use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use greenroom::proxy::{Proxy, Settings, SettingsError};
+use greenroom::proxy::{CheckedSettings, Proxy, Settings};
 use greenroom::psgi::{Builder, Gateway, GatewayService, ShutdownReport, StartError};
 use tokio::time::timeout;
 
@@ -172,11 +171,7 @@ impl Apps {
                 };
                 self.applications.push(running);
             }
-            Kind::Proxy(settings) => {
-                let added = self.add_proxy(settings, before);
-                let failed = |error| SitesError::route(&route.path, io::Error::other(error));
-                added.map_err(failed)?;
-            }
+            Kind::Proxy(checked) => self.add_proxy(checked, before),
             _ => {}
         }
         Ok(())
@@ -212,18 +207,18 @@ impl Apps {
 
     /// Proxies with the same settings are one, with its connections and what it knows of upstreams.
     /// One that has read files is made anew, as they may have changed.
-    fn add_proxy(&mut self, settings: &Settings, before: &Self) -> Result<(), SettingsError> {
+    fn add_proxy(&mut self, checked: &CheckedSettings, before: &Self) {
+        let settings = checked.settings();
         let is_same = |(other, _): &&(Settings, Proxy)| other == settings;
         if self.proxies.iter().any(|proxy| is_same(&proxy)) {
-            return Ok(());
+            return;
         }
         let kept = before.proxies.iter().find(is_same);
         let proxy = match kept.filter(|_| !settings.has_files()) {
             Some((_, proxy)) => proxy.clone(),
-            None => Proxy::new(settings.clone())?,
+            None => Proxy::from(checked.clone()),
         };
         self.proxies.push((settings.clone(), proxy));
-        Ok(())
     }
 
     /// Returns what runs for a route.
@@ -235,9 +230,9 @@ impl Apps {
                     Running::Application(running.service.clone(), running.lease.clone())
                 })
             }
-            Kind::Proxy(settings) => {
+            Kind::Proxy(checked) => {
                 let mut proxies = self.proxies.iter();
-                let proxy = proxies.find(|(other, _)| other == &**settings);
+                let proxy = proxies.find(|(other, _)| other == checked.settings());
                 proxy.map_or(Running::Nothing, |(_, proxy)| Running::Proxy(proxy.clone()))
             }
             _ => Running::Nothing,
