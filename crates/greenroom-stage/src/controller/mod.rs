@@ -22,11 +22,21 @@ use decide::threads_to_start;
 /// The time between two looks at a stage in which something waits.
 const TICK: Duration = Duration::from_millis(4);
 
+/// Every fifth look, after 20 ms, is for overdue work as well: for that all that waits is looked
+/// at, under the lock that the stage's threads and all loops need.
+const OVERDUE_EVERY: u32 = 5;
+
 /// Stages that have work and no thread on its way to take it.
 #[derive(Default)]
 struct Inbox {
     stages: Mutex<Vec<Arc<Shared>>>,
     changed: Condvar,
+}
+
+/// A stage that is looked after.
+struct Attended {
+    stage: Arc<Shared>,
+    looks: u32,
 }
 
 /// Notifies the controller that a stage has work and no thread on its way to take it.
@@ -52,10 +62,11 @@ pub(crate) fn notify(stage: &Arc<Shared>) {
 
 impl Inbox {
     fn attend(&self) {
-        let (mut attended, mut clocks) = (Vec::new(), Clocks::default());
+        let (mut attended, mut clocks) = (Vec::<Attended>::new(), Clocks::default());
         loop {
-            attended.append(&mut self.receive(attended.is_empty()));
-            attended.retain(|stage| look_after(stage, &mut clocks));
+            let more = self.receive(attended.is_empty()).into_iter();
+            attended.extend(more.map(|stage| Attended { stage, looks: 0 }));
+            attended.retain_mut(|attended| attended.look_after(&mut clocks));
             if attended.is_empty() {
                 clocks.forget();
             } else {
@@ -73,10 +84,20 @@ impl Inbox {
     }
 }
 
-/// Looks at a stage: drops overdue work, and starts the threads that it needs. `false` if nothing
-/// waits any more.
-fn look_after(stage: &Arc<Shared>, clocks: &mut Clocks) -> bool {
-    stage.drop_overdue();
+impl Attended {
+    /// Drops overdue work, and starts the threads that the stage needs. `false` if nothing waits
+    /// any more.
+    fn look_after(&mut self, clocks: &mut Clocks) -> bool {
+        if self.looks.is_multiple_of(OVERDUE_EVERY) {
+            self.stage.drop_overdue();
+        }
+        self.looks = self.looks.wrapping_add(1);
+        start_needed(&self.stage, clocks)
+    }
+}
+
+/// Starts the threads that a stage needs; `false` if nothing waits.
+fn start_needed(stage: &Arc<Shared>, clocks: &mut Clocks) -> bool {
     let (counts, mut at_work) = stage.scheduler.inspect();
     if counts.waiting == 0 {
         return false;

@@ -7,6 +7,17 @@ use rustc_hash::FxHashMap;
 
 use super::usage::{Flow, Usage};
 
+/// Flows, or runs that were begun, that are looked at for a newcomer's sake, under the lock that
+/// all others wait for; the rest is taken to be alike.
+pub(crate) const LOOKED_AT_MAX: usize = 1_024;
+
+/// Returns how long all of so many take, of which the first [`LOOKED_AT_MAX`] take `some`.
+pub(crate) fn of_all(some: Duration, all: usize) -> Duration {
+    let looked_at = all.clamp(1, LOOKED_AT_MAX) as u128;
+    let nanos = some.as_nanos().saturating_mul(all.max(1) as u128) / looked_at;
+    Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+}
+
 /// Emptied routes and flows kept for reuse, so that a queue that is mostly empty allocates nothing
 /// for each request.
 const SPARE_MAX: usize = 64;
@@ -188,7 +199,8 @@ impl<T> FairQueue<T> {
     ///
     /// Others go before it until they have used as much as it will have used when its turn comes.
     /// Of another route all waiting work is counted up to what its least client may use, so the
-    /// result may be too much for a flow that uses much itself.
+    /// result may be too much for a flow that uses much itself. Of thousands of clients that wait
+    /// on its own route some are looked at, and stand for all.
     #[must_use]
     pub fn ahead(&self, flow: Flow, usage: &Usage, enough: Duration, now: Instant) -> Duration {
         let weight = usage.weight(now);
@@ -346,16 +358,16 @@ impl<T> RouteQueue<T> {
         if self.clients.peek().is_none_or(|least| least.0.used > reach) {
             return before;
         }
-        for (other, queue) in &self.flows {
+        for (other, queue) in self.flows.iter().take(LOOKED_AT_MAX) {
             if before >= enough {
-                break;
+                return before;
             }
             if *other != client {
                 let gap = reach - usage.client(*other);
                 before += may_use(gap, weight, queue.backlog, mean);
             }
         }
-        before
+        of_all(before, self.flows.len())
     }
 
     /// Returns the mean of the time that a waiting item is expected to use.
@@ -477,6 +489,17 @@ mod tests {
         let elsewhere = Flow { route: 2, ..POLITE };
         assert_eq!(ahead(elsewhere), 30 * MS);
         assert_eq!(ahead(FLOOD), 3_000 * MS);
+    }
+
+    #[test]
+    fn of_thousands_of_clients_that_wait_some_stand_for_all() {
+        let now = Instant::now();
+        let (usage, mut queue) = (Usage::new(now), FairQueue::default());
+        for client in 100..3_100 {
+            queue.push(Flow { route: 1, client }, MS, client, &usage);
+        }
+        let ahead = queue.ahead(POLITE, &usage, Duration::MAX, now);
+        assert_eq!(ahead, 3_000 * MS);
     }
 
     #[test]

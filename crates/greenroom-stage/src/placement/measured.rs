@@ -1,4 +1,4 @@
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
@@ -123,7 +123,7 @@ where
         let (run, route) = (this.run, this.origin.route());
         let mut ended = Ended::default();
         let client = &this.origin.client;
-        let poll = || client.within_if_another(|| ended.poll(run, cx));
+        let poll = || client.within_if_another(|| ended.poll(run, route, cx));
         let (polled, poll_time, bytes) = watch(route, poll);
         *this.poll_time += parts::counted(bytes, poll_time, this.origin.short_run());
         if let Err(panicked) = polled {
@@ -167,7 +167,7 @@ impl<E> Ended<E> {
         }
     }
 
-    fn poll<F, R>(&mut self, run: Pin<&mut F>, cx: &mut Context<'_>)
+    fn poll<F, R>(&mut self, run: Pin<&mut F>, route: &Route, cx: &mut Context<'_>)
     where
         F: Future<Output = Result<R, E>>,
         R: IntoResponse,
@@ -177,7 +177,15 @@ impl<E> Ended<E> {
         };
         self.result = Some(output.map(IntoResponse::into_response));
         if let Some(Ok(response)) = &mut self.result {
-            self.settled = Settled::of(response, cx);
+            let settle = || Settled::of(response, route, cx);
+            match catch_unwind(AssertUnwindSafe(settle)) {
+                Ok(settled) => self.settled = settled,
+                Err(payload) => {
+                    // Dropped during the panic, one that panics as well would end the process.
+                    route.drop_guarded(self.result.take());
+                    resume_unwind(payload);
+                }
+            }
         }
     }
 }
@@ -212,7 +220,7 @@ where
         let this = self.as_mut().project();
         let (run, route, stage) = (this.run, this.origin.route(), this.origin.stage());
         let mut ended = Ended::default();
-        let poll = || ended.poll(run, cx);
+        let poll = || ended.poll(run, route, cx);
         let poll = || match this.timed {
             Some(timed) => timed.polled(stage, poll),
             None => poll(),
@@ -229,6 +237,13 @@ impl Route {
     pub(super) fn panic_response(&self, panicked: &Panicked) -> Response {
         self.log_panic(panicked);
         panicked.clone().into_response()
+    }
+
+    /// Drops a value of the handler's. A destructor that panics costs nothing else.
+    pub(super) fn drop_guarded<T>(&self, value: T) {
+        if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(value))) {
+            self.log_panic(&Panicked::of(payload));
+        }
     }
 
     pub(super) fn log_panic(&self, panicked: &Panicked) {

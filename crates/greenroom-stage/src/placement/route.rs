@@ -202,12 +202,12 @@ impl Route {
     /// 16 us, most of it the system's: to reject work that takes little longer would only turn
     /// responses into rejections. At twice the load that a loop can take, it serves 90 % of its
     /// capacity only if a rejection costs a twelfth of a response. A staged route that is likely
-    /// short is let through as well: it could never prove itself again.
+    /// short is let through as well, if it may move: it could never prove itself again.
     pub(crate) fn is_worth_shedding(&self) -> bool {
         if self.is_inline() {
             self.poll_times.mean_of_this_thread() >= WORTH_SHEDDING
         } else {
-            !self.is_likely_short()
+            self.is_fixed || !self.is_likely_short()
         }
     }
 
@@ -249,7 +249,7 @@ impl Route {
                 (false, true) => Placed::AutoInline,
                 (false, false) => Placed::AutoStaged,
             },
-            is_pinned: rule.is_pinned(),
+            is_pinned: rule.is_pinned() && !self.is_fixed,
             poll_time: self.poll_times.quantiles(),
             moves: self.moves.load(Ordering::Relaxed),
             sheds: self.sheds.load(Ordering::Relaxed),
@@ -257,9 +257,10 @@ impl Route {
         }
     }
 
-    /// Asks the rule for a move, which is for this reason if it is back to the stage.
+    /// Asks the rule for a move, which is for this reason if it is back to the stage. A route that
+    /// was given to a stage is pinned to it: of such the rule says only if it is likely short.
     fn consult(&self, back: MoveReason, ask: impl FnOnce(&mut Rule) -> Option<Move>) {
-        if self.is_fixed {
+        if self.is_fixed && self.is_inline() {
             return;
         }
         let mut judge = self.judge.lock();
@@ -349,7 +350,10 @@ pub(crate) struct Routes {
 impl Routes {
     /// Creates a table whose routes begin on this stage or else inline, and may move by this rule
     /// unless fixed.
-    pub(crate) fn new(stage: Option<Stage>, is_fixed: bool, rule: Rule) -> Self {
+    pub(crate) fn new(stage: Option<Stage>, is_fixed: bool, mut rule: Rule) -> Self {
+        if is_fixed {
+            rule.pin();
+        }
         Self {
             chains: std::array::from_fn(|_| OnceLock::new()),
             stage,
@@ -511,6 +515,23 @@ mod tests {
         let route = found(&routes, "/given");
         route.yield_to_inner();
         assert!(!route.is_inline() && !route.is_passed_through());
+    }
+
+    #[test]
+    fn a_route_that_was_given_to_a_stage_is_likely_short_there_and_stays() {
+        let stage = Stage::builder("given").threads(1..=1).build();
+        let routes = Routes::new(stage.ok(), true, Rule::default());
+        let route = found(&routes, "/given");
+        for _ in 0..2 * STREAK_FIRST {
+            route.record_staged(SHORT);
+        }
+        assert!(!route.is_inline() && route.is_likely_short());
+        assert!(route.is_worth_shedding());
+        let status = route.status();
+        assert_eq!((status.placed, status.moves), (Placed::Staged, 0));
+        assert!(!status.is_pinned);
+        route.record_staged(LONG);
+        assert!(!route.is_likely_short());
     }
 
     #[test]

@@ -78,7 +78,7 @@ impl<T> BandQueue<T> {
     /// Takes the work whose turn it is. The flag is `true` for begun work.
     pub(crate) fn pop(&mut self, usage: &Usage, now: Instant) -> Option<(Turn<T>, bool)> {
         if self.new.is_empty() {
-            return self.pop_begun();
+            return self.pop_begun().map(|turn| (turn, true));
         }
         if self.begun.is_empty() {
             return Some((self.new.pop(usage)?, false));
@@ -86,7 +86,7 @@ impl<T> BandQueue<T> {
         match self.lighter(usage, now) {
             Some(Lighter::New) => Some((self.new.pop(usage)?, false)),
             None if self.owed.is_zero() => self.pop_new_in_turn(usage),
-            None | Some(Lighter::Begun) => self.pop_begun(),
+            None | Some(Lighter::Begun) => self.pop_begun().map(|turn| (turn, true)),
         }
     }
 
@@ -109,12 +109,13 @@ impl<T> BandQueue<T> {
         Some((turn, false))
     }
 
-    fn pop_begun(&mut self) -> Option<(Turn<T>, bool)> {
+    /// Takes the begun work whose turn it is.
+    pub(crate) fn pop_begun(&mut self) -> Option<Turn<T>> {
         let turn = self.begun.pop()?;
         if self.begun.is_empty() {
             (self.owed, self.spare) = (Duration::ZERO, Duration::ZERO);
         }
-        Some((turn, true))
+        Some(turn)
     }
 
     /// Takes into account the time that begun work of this band has used.
@@ -157,10 +158,9 @@ impl<T> BandQueue<T> {
         new + begun.saturating_sub(newcomer.begun_max)
     }
 
-    pub(crate) fn take_out(&mut self, is_out: &mut impl FnMut(&T) -> bool) -> Vec<T> {
-        let mut out = self.new.take_out(&mut *is_out);
-        out.append(&mut self.begun.take_out(is_out));
-        out
+    /// Takes out the new work for which `is_out` holds. Work that was begun ends at its turn.
+    pub(crate) fn take_out(&mut self, is_out: impl FnMut(&T) -> bool) -> Vec<T> {
+        self.new.take_out(is_out)
     }
 }
 

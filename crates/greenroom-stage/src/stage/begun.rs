@@ -2,11 +2,7 @@ use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 use std::time::Duration;
 
-use crate::fair::{Flow, Turn, Usage};
-
-/// Work that is looked at for a newcomer's sake, under the scheduler's lock; the rest is taken to
-/// be alike.
-const LOOKED_AT_MAX: usize = 1_024;
+use crate::fair::{Flow, LOOKED_AT_MAX, Turn, Usage, of_all};
 
 /// Begun work that waits for a thread again, in the order of what its flow had used when it was
 /// woken.
@@ -114,27 +110,8 @@ impl<T> Begun<T> {
         }
         let some = self.heap.iter().take(LOOKED_AT_MAX).map(|woken| &woken.0);
         let before = some.filter(|woken| woken.used <= reach);
-        let before: Duration = before.map(|woken| woken.rest).sum();
-        if self.heap.len() <= LOOKED_AT_MAX {
-            return before;
-        }
-        let factor = u32::try_from(self.heap.len() / LOOKED_AT_MAX).unwrap_or(u32::MAX);
-        before.saturating_mul(factor).min(self.backlog)
-    }
-
-    pub(super) fn take_out(&mut self, is_out: &mut impl FnMut(&T) -> bool) -> Vec<T> {
-        let mut out = Vec::new();
-        let mut kept = Vec::with_capacity(self.heap.len());
-        for Reverse(woken) in self.heap.drain() {
-            if is_out(&woken.work) {
-                self.backlog = self.backlog.saturating_sub(woken.rest);
-                out.push(woken.work);
-            } else {
-                kept.push(Reverse(woken));
-            }
-        }
-        self.heap = kept.into();
-        out
+        let before = before.map(|woken| woken.rest).sum();
+        of_all(before, self.heap.len()).min(self.backlog)
     }
 
     /// Looks at all usages again after a change of their scale.
@@ -228,6 +205,23 @@ mod tests {
     }
 
     #[test]
+    fn of_a_long_queue_what_is_looked_at_stands_for_all() {
+        let now = Instant::now();
+        let (mut usage, mut begun) = (Usage::new(now), Begun::default());
+        for client in 0..2_000 {
+            begun.push(flow(client), MS, 0.0, 0, &usage);
+        }
+        let heavy = Flow {
+            route: 2,
+            client: 9,
+        };
+        usage.charge(heavy, 100 * MS, now);
+        begun.push(heavy, MS, 0.0, 1, &usage);
+        let ahead = begun.ahead(0.0);
+        assert!((1_990 * MS..=2_001 * MS).contains(&ahead), "{ahead:?}");
+    }
+
+    #[test]
     fn it_outlives_a_change_of_the_scale_of_usages() {
         let now = Instant::now();
         let (mut usage, mut begun) = (Usage::new(now), Begun::default());
@@ -238,8 +232,6 @@ mod tests {
         begun.push(flow(11), MS, 0.0, 3, &usage);
         assert!(begun.ahead(0.0).is_zero());
         assert_eq!(begun.ahead(f64::MAX), 3 * MS);
-        let out = begun.take_out(&mut |work| *work == 3);
-        assert_eq!((out, begun.backlog()), (vec![3], 2 * MS));
-        assert_eq!(order(begun), [1, 2]);
+        assert_eq!(order(begun), [1, 3, 2]);
     }
 }

@@ -10,6 +10,10 @@ use crate::fair::{Flow, Turn, Usage};
 /// however much goes before them.
 const LONG_EVERY: u64 = 8;
 
+/// Every 64th turn is that of bulk work that was begun, if any waits: a response that was begun is
+/// not to stand still for as long as other work is there. New bulk work is refused by then.
+const BULK_EVERY: u64 = 64;
+
 /// The bands of waiting work, the first before the last. Within a band it is fair between flows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Band {
@@ -174,10 +178,8 @@ impl<T> Lanes<T> {
         may_take: impl Fn(Length) -> bool,
         now: Instant,
     ) -> Option<Taken<T>> {
-        let is_turn_of_long = self.taken % LONG_EVERY == LONG_EVERY - 1;
-        let taken = is_turn_of_long
-            .then(|| self.pop_of(&BANDS[2..], &may_take, now))
-            .flatten()
+        let taken = self
+            .pop_out_of_order(&may_take, now)
             .or_else(|| self.pop_of(&BANDS, &may_take, now))?;
         self.taken += 1;
         self.usage.charge(taken.turn.flow, taken.turn.expected, now);
@@ -185,6 +187,25 @@ impl<T> Lanes<T> {
             self.standing.emptied();
         }
         Some(taken)
+    }
+
+    /// Takes the work whose turn it is whatever goes before it.
+    fn pop_out_of_order(
+        &mut self,
+        may_take: impl Fn(Length) -> bool,
+        now: Instant,
+    ) -> Option<Taken<T>> {
+        let is_turn = |every: u64| self.taken % every == every - 1;
+        if !is_turn(LONG_EVERY) || !may_take(Length::Long) {
+            return None;
+        }
+        let bulk = is_turn(BULK_EVERY).then(|| self.queues[Band::Bulk as usize].pop_begun());
+        let bulk = bulk.flatten().map(|turn| Taken {
+            turn,
+            band: Band::Bulk,
+            is_begun: true,
+        });
+        bulk.or_else(|| self.pop_of(&BANDS[2..], may_take, now))
     }
 
     /// Puts work back that was taken for short, and is not: it waits with work of unknown length.
@@ -280,6 +301,7 @@ impl<T> Lanes<T> {
         bands.map(|other| self.queue(*other).backlog()).sum()
     }
 
+    /// Takes out the new work for which `is_out` holds.
     pub(crate) fn take_out(&mut self, mut is_out: impl FnMut(&T) -> bool) -> Vec<T> {
         let queues = self.queues.iter_mut();
         queues

@@ -22,7 +22,8 @@ pub const CRITICAL_RESERVE_DIVISOR: usize = 8;
 /// before other new work too: it waits for work that is as short, not for work that computes.
 ///
 /// So bulk work is rejected first, and critical work last. Work that has begun is not rejected any
-/// more, whatever its priority.
+/// more, whatever its priority, and every 64th turn is that of bulk work that has begun, whatever
+/// else waits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Priority {

@@ -87,18 +87,16 @@ impl Shared {
         }
     }
 
-    /// Admits work that was begun before, like any that was woken. It comes here because it
-    /// computes.
+    /// Admits work that was begun before, like any that was woken.
     pub(crate) fn admit_begun(submission: Submission) -> Arc<Ticket> {
         let terms = Terms {
             predicted: Duration::ZERO,
             wait_max: None,
             expected: Duration::ZERO,
-            computes: true,
+            computes: !submission.is_likely_short,
         };
         let submission = Submission {
             rank: Rank::of(submission.rank.priority),
-            is_likely_short: false,
             ..submission
         };
         let ticket = Ticket::new(submission, terms, 0, Instant::now());

@@ -57,8 +57,8 @@ impl Watch {
             };
             let says = judge(sight.thread, sight.since, sight.run_delay, now);
             if says > seen.said {
-                seen.said = says;
-                self.say(&sight, says, now);
+                let said = std::mem::replace(&mut seen.said, says);
+                self.say(&sight, (said, says), now);
             }
         }
         if self.threads.len() > slots.len() {
@@ -68,10 +68,15 @@ impl Watch {
         is_active
     }
 
-    fn say(&mut self, sight: &Sight, says: Said, now: u64) {
+    /// Says what is new of a poll, of which `said` was said before.
+    fn say(&mut self, sight: &Sight, (said, says): (Said, Said), now: u64) {
         let Some(route) = route::find(sight.route) else {
             return;
         };
+        // Also of one that is a hang when it is first seen, because nothing ran meanwhile.
+        if said == Said::Nothing {
+            route.stall();
+        }
         let millis = millis_since(sight.since, now);
         let (method, path, thread) = (route.method(), route.path(), sight.thread);
         if says == Said::Hang {
@@ -86,7 +91,6 @@ impl Watch {
             );
             return;
         }
-        route.stall();
         if self.may_warn(&route) {
             tracing::warn!(method, path, thread, millis, "a handler holds up a loop");
         }
@@ -127,7 +131,12 @@ pub(super) fn judge(thread: i32, since: u64, note: u64, now: u64) -> Said {
 
 #[cfg(test)]
 mod tests {
+    use super::super::slot::with_own;
     use super::*;
+    use crate::placement::route::Routes;
+    use crate::placement::{Rule, STREAK_FIRST};
+    use crate::stage::Stage;
+    use http::Method;
     use rustix::thread::{Pid, gettid};
 
     #[test]
@@ -142,6 +151,26 @@ mod tests {
         assert!(after(Duration::from_millis(10)) == Said::Nothing);
         assert!(after(Duration::from_millis(900)) == Said::Stall);
         assert!(after(Duration::from_secs(5)) == Said::Hang);
+    }
+
+    /// The watchdog, or all of the process, had no processor for so long.
+    #[test]
+    fn a_route_that_hangs_when_it_is_first_seen_is_staged_too() {
+        let stage = Stage::builder("hangs").threads(1..=1).build();
+        let routes = Routes::new(stage.ok(), false, Rule::default());
+        let route = routes.at(routes.find(&Method::GET, "/hangs"));
+        for _ in 0..STREAK_FIRST {
+            route.record_staged(Duration::from_micros(5));
+        }
+        assert!(route.is_inline());
+        with_own(|own| {
+            let own = own.expect("the thread goes on");
+            let outer = own.begin(route, now_nanos() - 5_000_000_000);
+            Watch::default().look();
+            own.end(&outer);
+        });
+        assert!(!route.is_inline());
+        assert!(route.status().stalls >= 1);
     }
 
     #[test]

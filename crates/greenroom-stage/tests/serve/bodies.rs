@@ -13,11 +13,13 @@ use axum::body::{Body, Bytes, HttpBody};
 use axum::http::Uri;
 use axum::routing::get;
 use futures_util::{StreamExt, stream};
-use greenroom_stage::placement::STREAK_FIRST;
+use greenroom_stage::placement::{STREAK_FIRST, STREAK_LIKELY};
 use greenroom_stage::{Placed, Placement};
 use tokio::sync::Notify;
 
-use crate::rig::{Client, get as fetch, patient, route, serve, whatever_it_takes, within};
+use crate::rig::{
+    Client, compute_on, get as fetch, patient, route, serve, whatever_it_takes, within,
+};
 
 type Gate = Arc<Mutex<mpsc::Receiver<()>>>;
 
@@ -72,6 +74,33 @@ async fn a_body_that_blocks_holds_up_nobody_and_gives_each_frame_at_once() {
             assert!(thread.starts_with("serve-"), "{thread}");
         }
         assert_eq!(client.receive_chunk().await.unwrap(), "");
+    })
+    .await;
+}
+
+/// Their handlers do not wait for it either.
+#[tokio::test]
+async fn the_bodies_of_a_short_route_do_not_wait_for_what_computes() {
+    within(async {
+        let items = || stream::iter(["one", "two"]).map(Ok::<_, Infallible>);
+        let handler = move || async move { Body::from_stream(items()) };
+        let app = Router::new().route("/bodies/short", get(handler));
+        let stage = patient().threads(1..=1).build().unwrap();
+        let address = serve(app.layer(whatever_it_takes(&stage))).await;
+        let mut client = Client::connect(address).await;
+        let mut is_whole = async || {
+            start(&mut client, "/bodies/short").await;
+            for expected in ["one", "two", ""] {
+                assert_eq!(client.receive_chunk().await.as_deref(), Some(expected));
+            }
+        };
+        for _ in 0..STREAK_LIKELY {
+            is_whole().await;
+        }
+        let computing = compute_on(&stage).await;
+        is_whole().await;
+        assert_eq!(route("/bodies/short").placed, Placed::AutoStaged);
+        drop(computing);
     })
     .await;
 }

@@ -8,10 +8,11 @@ use axum::extract::{Path, State};
 use axum::routing::{get, post};
 use futures_util::future::join_all;
 use greenroom_stage::Placement;
+use greenroom_stage::placement::STREAK_LIKELY;
 use tokio::io::AsyncReadExt;
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::rig::{Client, get as fetch, patient, serve, within};
+use crate::rig::{Client, compute_on, get as fetch, patient, serve, within};
 
 /// It is released only after the response to `/hello`.
 #[tokio::test]
@@ -80,6 +81,24 @@ async fn a_handler_that_computes_against_expectation_does_not_stop_another() {
                 assert_eq!(computed.await.unwrap().body, "computed");
             }
         }
+    })
+    .await;
+}
+
+/// As one that has found its place there does not.
+#[tokio::test]
+async fn a_short_route_that_was_given_to_a_stage_does_not_wait_for_what_computes_there() {
+    within(async {
+        let stage = patient().threads(1..=1).build().unwrap();
+        let placement = Placement::on(&stage).short_run(Duration::from_hours(1));
+        let app = Router::new().route("/isolation/given", get(|| async { "short" }));
+        let address = serve(app.layer(placement)).await;
+        for _ in 0..STREAK_LIKELY {
+            assert_eq!(fetch(address, "/isolation/given").await.body, "short");
+        }
+        let computing = compute_on(&stage).await;
+        assert_eq!(fetch(address, "/isolation/given").await.body, "short");
+        drop(computing);
     })
     .await;
 }

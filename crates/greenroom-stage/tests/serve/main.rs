@@ -4,6 +4,7 @@
 
 mod bodies;
 mod bodies_kept;
+mod destructors;
 mod dropping;
 mod fairness;
 mod isolation;

@@ -7,6 +7,7 @@ use greenroom_stage::{Placement, RouteStatus, Stage, StageBuilder};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
+use tokio::sync::oneshot::error::TryRecvError;
 
 /// Fails a test that hangs.
 pub(crate) async fn within<F: Future>(test: F) -> F::Output {
@@ -24,6 +25,21 @@ pub(crate) fn patient() -> StageBuilder {
 /// are seen all the same.
 pub(crate) fn whatever_it_takes(stage: &Stage) -> Placement {
     Placement::auto_on(stage).short_run(Duration::from_hours(1))
+}
+
+/// Keeps a thread of the stage computing, until the result is dropped.
+pub(crate) async fn compute_on(stage: &Stage) -> oneshot::Sender<()> {
+    let (release, mut released) = oneshot::channel();
+    let (begun, has_begun) = oneshot::channel();
+    let computing = stage.run(move || {
+        begun.send(()).unwrap();
+        while released.try_recv() == Err(TryRecvError::Empty) {
+            std::hint::spin_loop();
+        }
+    });
+    tokio::spawn(computing);
+    has_begun.await.unwrap();
+    release
 }
 
 /// Serves on a single loop, on a thread of its own, for as long as the test runs.

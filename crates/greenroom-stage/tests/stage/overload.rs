@@ -3,6 +3,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use greenroom_stage::{Error, Priority, Reason, Stage};
+use tokio::sync::oneshot;
 
 use crate::{builder, occupy, one_thread, within};
 
@@ -153,6 +154,38 @@ async fn work_that_waits_too_long_is_refused_though_no_thread_comes_for_it() {
         assert_eq!(stage.status().queue_len, 0);
         drop(release);
         assert_eq!(stage.run(|| 1).await, Ok(1));
+    })
+    .await;
+}
+
+/// It was let in when there was no overload, and its client waits for the rest of the response.
+#[tokio::test]
+async fn bulk_work_that_was_begun_gets_its_turn_beside_any_amount_of_other_work() {
+    within(async {
+        let stage = one_thread();
+        let order = Arc::new(Mutex::new(Vec::new()));
+        let note = |name: &'static str| {
+            let order = Arc::clone(&order);
+            move || order.lock().unwrap().push(name)
+        };
+        let (wake, woken) = oneshot::channel::<()>();
+        let (begun, has_begun) = oneshot::channel();
+        let finish = note("bulk");
+        let bulk = stage.spawn_as(Priority::Bulk, async move {
+            begun.send(()).unwrap();
+            woken.await.unwrap();
+            finish();
+        });
+        has_begun.await.unwrap();
+        let release = occupy(&stage).await;
+        let normal: Vec<_> = (0..200).map(|_| stage.run(note("normal"))).collect();
+        wake.send(()).unwrap();
+        drop(release);
+        bulk.await.unwrap();
+        join_all(normal).await;
+        let order = order.lock().unwrap();
+        let place = order.iter().position(|name| *name == "bulk");
+        assert!(place < Some(64), "{place:?}");
     })
     .await;
 }

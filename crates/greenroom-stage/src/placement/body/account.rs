@@ -2,6 +2,7 @@ use std::time::Duration;
 
 use super::Pace;
 use crate::placement::origin::Origin;
+use crate::stage::Submission;
 
 /// The poll time of a body and its handler, for its route. It moves with the body.
 ///
@@ -40,6 +41,17 @@ impl Account {
         self.pace.is_on_stage() || self.origin.route().is_kept_on_stage()
     }
 
+    /// Describes its next poll on the stage, which is likely short if those of its route are: else
+    /// it would wait for what computes, and its handler did not. Of a body that was long itself
+    /// that is known better.
+    pub(super) fn submission(&self) -> Submission {
+        let submission = self.origin.submission();
+        Submission {
+            is_likely_short: submission.is_likely_short && !self.is_long(),
+            ..submission
+        }
+    }
+
     pub(super) fn polled(&mut self, poll_time: Duration, is_waiting: bool) {
         self.pace.record(poll_time, is_waiting);
         self.has_given |= !is_waiting;
@@ -47,9 +59,13 @@ impl Account {
     }
 
     fn record_if_long(&mut self) {
-        if self.poll_time() > self.origin.route().long_run() {
+        if self.is_long() {
             self.record();
         }
+    }
+
+    fn is_long(&self) -> bool {
+        self.poll_time() > self.origin.route().long_run()
     }
 
     fn record(&mut self) {
@@ -80,7 +96,7 @@ mod tests {
     use crate::placement::Placement;
     use crate::placement::lease::Lease;
     use crate::placement::route::Route;
-    use crate::placement::rule::{LONG_RUN, STREAK_FIRST};
+    use crate::placement::rule::{LONG_RUN, STREAK_FIRST, STREAK_LIKELY};
     use crate::stage::lanes::Band;
     use crate::stage::{Priority, Rank, Stage};
     use http::Method;
@@ -125,6 +141,23 @@ mod tests {
         };
         assert_eq!(origin.submission().band(), Band::Short);
         assert_eq!(origin.of_body().submission().band(), Band::Normal);
+    }
+
+    /// Whatever its route was so far.
+    #[test]
+    fn a_body_is_likely_short_with_its_route_until_it_is_long_itself() {
+        let placed = staged();
+        assert_eq!(account(&placed).submission().band(), Band::Normal);
+        for _ in 0..STREAK_LIKELY {
+            placed.1.record_staged(TINY);
+        }
+        let mut account = account(&placed);
+        assert_eq!(account.submission().band(), Band::Short);
+        account.polled(2 * LONG_RUN, false);
+        for _ in 0..STREAK_LIKELY {
+            placed.1.record_staged(TINY);
+        }
+        assert_eq!(account.submission().band(), Band::Normal);
     }
 
     #[test]

@@ -10,7 +10,8 @@ use super::{Account, Early, Polled};
 use crate::stage::JoinHandle;
 
 /// The body of a placed route's response, polled on the loop or on the stage. If it is dropped
-/// while on the stage, it is dropped there, within the runtime that serves it.
+/// while on the stage, it is dropped there, within the runtime that serves it. A destructor that
+/// panics costs nothing else here or there.
 #[derive(Debug)]
 pub(super) struct PlacedBody {
     at: At,
@@ -58,6 +59,13 @@ impl PlacedBody {
         }
     }
 
+    /// Drops the body.
+    fn end(&mut self) {
+        if let At::Home(trip) = mem::replace(&mut self.at, At::Ended) {
+            trip.end();
+        }
+    }
+
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Polled> {
         self.depart_if_due();
         if let At::Away(spawned) = &mut self.at {
@@ -78,6 +86,12 @@ impl PlacedBody {
     }
 }
 
+impl Drop for PlacedBody {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
 impl http_body::Body for PlacedBody {
     type Data = Bytes;
     type Error = axum::Error;
@@ -88,7 +102,7 @@ impl http_body::Body for PlacedBody {
             None => ready!(self.poll_next(cx)),
         };
         if !matches!(polled, Some(Ok(_))) {
-            self.at = At::Ended;
+            self.end();
         }
         Poll::Ready(polled)
     }

@@ -10,6 +10,7 @@ use http_body::Body as _;
 
 use super::{Account, Early, PlacedBody};
 use crate::placement::origin::Origin;
+use crate::placement::route::Route;
 
 /// The exact size up to which a body is taken to be in memory, as texts and JSON are, and left
 /// alone. A longer one is polled once, which costs it an allocation.
@@ -26,7 +27,11 @@ pub(in crate::placement) enum Settled {
 
 impl Settled {
     /// Determines the kind, as part of the handler's run.
-    pub(in crate::placement) fn of(response: &mut Response, cx: &mut Context<'_>) -> Self {
+    pub(in crate::placement) fn of(
+        response: &mut Response,
+        route: &Route,
+        cx: &mut Context<'_>,
+    ) -> Self {
         let body = response.body();
         if body.is_end_stream() {
             return Self::Whole;
@@ -34,13 +39,13 @@ impl Settled {
         match body.size_hint().exact() {
             None => Self::Streamed(None),
             Some(bytes) if bytes <= WHOLE_BYTES_MAX => Self::Whole,
-            Some(bytes) => Self::look(response, bytes, cx),
+            Some(bytes) => Self::look(response, bytes, route, cx),
         }
     }
 
     /// Polls the first frame: if it is all of the body, the body is whole. Files and proxied bodies
     /// know their length as well, so the size alone does not tell.
-    fn look(response: &mut Response, bytes: u64, cx: &mut Context<'_>) -> Self {
+    fn look(response: &mut Response, bytes: u64, route: &Route, cx: &mut Context<'_>) -> Self {
         let poll = || Pin::new(response.body_mut()).poll_frame(cx);
         let (Poll::Ready(polled), offer) = FileOffer::during(poll) else {
             return Self::Streamed(None);
@@ -50,7 +55,8 @@ impl Settled {
             && data.len() as u64 == bytes
             && response.body().is_end_stream()
         {
-            *response.body_mut() = Body::from(data.clone());
+            let whole = Body::from(data.clone());
+            route.drop_guarded(mem::replace(response.body_mut(), whole));
             return Self::Whole;
         }
         Self::Streamed(Some(Early { polled, offer }))
@@ -78,12 +84,19 @@ impl Settled {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::placement::Placement;
+    use crate::placement::lease::Lease;
     use axum::body::Bytes;
     use axum::response::IntoResponse;
     use futures_util::stream;
+    use http::Method;
+    use std::task::Waker;
 
     fn settle(response: &mut Response) -> Settled {
-        Settled::of(response, &mut Context::from_waker(std::task::Waker::noop()))
+        let placement = Lease::new(&Placement::inline().shared);
+        let at = placement.routes.find(&Method::GET, "/");
+        let mut cx = Context::from_waker(Waker::noop());
+        Settled::of(response, placement.routes.at(at), &mut cx)
     }
 
     #[tokio::test]

@@ -40,7 +40,7 @@ impl Trip {
 
     /// Spawns the poll of the next frame on the stage.
     pub(super) fn depart(self, stage: &Stage) -> JoinHandle<Back> {
-        let submission = self.account.origin.submission();
+        let submission = self.account.submission();
         stage.submit_begun(submission, Away(Some(self)))
     }
 
@@ -57,6 +57,12 @@ impl Trip {
         };
         self.account.polled(poll_time, polled.is_pending());
         polled
+    }
+
+    /// Drops the body, and settles its account.
+    pub(super) fn end(self) {
+        let Self { body, account } = self;
+        account.origin.route().drop_guarded(body);
     }
 
     /// Ends the body after a panic: the response has begun, so no status can be sent any more.
