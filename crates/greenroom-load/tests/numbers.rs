@@ -1,4 +1,4 @@
-//! What is counted, and over which time, against servers of the fixture.
+//! The numbers that are counted, and over which time, against servers of the fixture.
 
 mod fixture;
 

@@ -53,7 +53,7 @@ async fn a_server_that_hangs_is_not_waited_for() {
     wait_for("the server", async || store.ping().await.is_ok()).await;
 }
 
-/// What was claimed before waits for nobody's lease to end.
+/// Nothing that was claimed before waits for a lease to end.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn tasks_that_are_claimed_when_the_server_hangs_are_returned() {
     const MANY: u32 = 300;

@@ -473,7 +473,10 @@ fn a_file_that_is_none_and_a_protocol_that_is_not_spoken_are_refused() {
     };
     for (flags, named) in [
         (vec!["--otlp-ca-file", &missing], "--otlp-ca-file"),
-        (vec!["--otlp-ca-file", &key], "client.key:1: there is no certificate"),
+        (
+            vec!["--otlp-ca-file", &key],
+            "client.key:1: there is no certificate",
+        ),
         (with_client(&missing, &key), "--otlp-client-certificate"),
         (with_client(&client, &root), "--otlp-client-key"),
     ] {
