@@ -17,7 +17,7 @@ settings! {
         ///
         /// A handler blocks in a system call, on a lock, or asleep. There are never fewer than may
         /// compute.
-        blocking_threads_max: usize as Number = 512, 1..=65_535;
+        blocking_threads_max: usize as Number = 512, 1..=StageBuilder::THREADS_MAX;
 
         /// Time that work may wait for a thread; 503 for what would wait longer.
         ///
@@ -63,9 +63,11 @@ pub(crate) struct Settings {
 /// An error of the settings, or of a system that has no thread to give.
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
-    /// The range is empty, or begins at 0.
+    /// The range is empty, begins at 0, or ends above [`StageBuilder::THREADS_MAX`].
     #[error(
-        "stage `{stage}`: threads are {from}..={to}; at least 1, and no more at first than at most"
+        "stage `{stage}`: threads are {from}..={to}; at least 1, no more at first than at most, and \
+         at most {max}",
+        max = StageBuilder::THREADS_MAX
     )]
     Threads {
         /// The stage's name.
@@ -100,6 +102,9 @@ pub enum BuildError {
 }
 
 impl StageBuilder {
+    /// Most threads of a stage.
+    pub const THREADS_MAX: usize = 65_535;
+
     pub(super) fn new(name: String) -> Self {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         Self {
@@ -110,8 +115,8 @@ impl StageBuilder {
     }
 
     /// Sets the number of threads that stay when there is nothing to do, and the number that may
-    /// compute at a time. Default: the number of cores, for both. More than there are cores only
-    /// makes all slower.
+    /// compute at a time, at most [`THREADS_MAX`](Self::THREADS_MAX). Default: the number of cores,
+    /// for both. More than there are cores only makes all slower.
     #[must_use]
     pub fn threads(mut self, threads: RangeInclusive<usize>) -> Self {
         self.threads = threads;
@@ -169,7 +174,7 @@ impl StageBuilder {
     fn checked(self) -> Result<Settings, BuildError> {
         let (from, to) = (*self.threads.start(), *self.threads.end());
         let stage = self.name;
-        if from == 0 || from > to {
+        if from == 0 || from > to || to > Self::THREADS_MAX {
             return Err(BuildError::Threads { stage, from, to });
         }
         let limits = self.settings;

@@ -184,14 +184,17 @@ async fn a_panic_is_an_error_and_costs_no_thread() {
 
 #[test]
 fn settings_with_which_no_stage_can_work_are_refused() {
-    let threads = Stage::builder("x")
-        .threads(std::ops::RangeInclusive::new(3, 2))
-        .build()
-        .unwrap_err();
-    assert_eq!(
-        threads.to_string(),
-        "stage `x`: threads are 3..=2; at least 1, and no more at first than at most"
-    );
+    for (from, to) in [(0, 2), (3, 2), (1, usize::MAX)] {
+        let range = std::ops::RangeInclusive::new(from, to);
+        let threads = Stage::builder("x").threads(range).build().unwrap_err();
+        assert_eq!(
+            threads.to_string(),
+            format!(
+                "stage `x`: threads are {from}..={to}; at least 1, no more at first than at most, \
+                 and at most 65535"
+            )
+        );
+    }
     let queue = Stage::builder("x").queue_max(0).build().unwrap_err();
     assert_eq!(
         queue.to_string(),
