@@ -9,6 +9,7 @@ use super::lanes::{Spent, Taken};
 use super::metered::{Polled, last_poll};
 use super::shared::{Shared, Work};
 use crate::raw::set_time_slice;
+use crate::watchdog::leave_unwatched;
 
 /// The longest slice that Linux grants. A thread that wakes up with a shorter one goes first if it
 /// has had no more than its share, so the longer the slice, the sooner others run.
@@ -16,6 +17,7 @@ const LONG_SLICE: Duration = Duration::from_millis(100);
 
 /// Runs a thread of a stage: takes work and runs it until the thread is not needed any more.
 pub(crate) fn work(stage: &Arc<Shared>) {
+    leave_unwatched();
     let worker = stage.scheduler.enter(Pid::as_raw(Some(gettid())));
     let idle_timeout = stage.settings.limits.idle_timeout;
     let (mut spent, mut has_long_slices) = (None, false);

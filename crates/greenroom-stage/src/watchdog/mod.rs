@@ -24,6 +24,8 @@ use held_up::HeldUp;
 use slot::{Own, now_nanos, with_own};
 use stalls::Watch;
 
+pub(crate) use slot::leave_unwatched;
+
 pub use loops::{WatchedLoop, watch_this_loop};
 pub use stalls::{HANG, STALL, WARNING_PAUSE};
 

@@ -87,7 +87,8 @@ pub(super) struct Outer {
 static SLOTS: Mutex<Vec<Weak<CachePadded<Slot>>>> = Mutex::new(Vec::new());
 
 thread_local! {
-    static OWN: OnceCell<Own> = const { OnceCell::new() };
+    /// `None` for a thread that is not watched.
+    static OWN: OnceCell<Option<Own>> = const { OnceCell::new() };
 }
 
 impl Own {
@@ -155,11 +156,19 @@ impl Own {
     }
 }
 
-/// Passes this thread's slot; `None` while the thread ends.
+/// Leaves the calling thread unwatched for good, unless it has polled a route before: it is a
+/// stage's, which no loop waits for, whatever it polls.
+pub(crate) fn leave_unwatched() {
+    OWN.with(|own| {
+        own.get_or_init(|| None);
+    });
+}
+
+/// Passes this thread's slot; `None` while the thread ends, and if it is not watched.
 pub(super) fn with_own<R>(use_it: impl FnOnce(Option<&Own>) -> R) -> R {
     let mut use_it = Some(use_it);
     let mut call = |own: Option<&Own>| use_it.take().map(|use_it| use_it(own));
-    let used = OWN.try_with(|own| call(Some(own.get_or_init(Own::register))));
+    let used = OWN.try_with(|own| call(own.get_or_init(|| Some(Own::register())).as_ref()));
     let result = used.unwrap_or_else(|_| call(None));
     result.expect("called once, here or there")
 }

@@ -173,6 +173,15 @@ mod tests {
         assert!(route.status().stalls >= 1);
     }
 
+    /// As behind `Placement::on`, whose routes may have others inside.
+    #[tokio::test]
+    async fn what_is_polled_on_a_stage_holds_up_no_loop() {
+        let stage = Stage::builder("unwatched").threads(1..=1).build();
+        let stage = stage.expect("there is a thread");
+        let is_watched = stage.run(|| with_own(|own| own.is_some())).await;
+        assert_eq!(is_watched, Ok(false));
+    }
+
     #[test]
     fn a_thread_without_a_processor_is_not_to_blame() {
         let thread = Pid::as_raw(Some(gettid()));
