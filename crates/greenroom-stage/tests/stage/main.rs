@@ -7,10 +7,10 @@ mod fairness;
 mod overload;
 mod running;
 
-use std::sync::mpsc;
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
-use greenroom_stage::{Stage, StageBuilder};
+use greenroom_stage::{JoinHandle, Priority, Stage, StageBuilder};
 use tokio::sync::oneshot;
 
 /// A stage of one thread, so that the order of its work is known.
@@ -20,6 +20,39 @@ fn one_thread() -> Stage {
         .blocking_threads_max(1)
         .build()
         .unwrap()
+}
+
+/// The names of work, in the order in which it ran.
+#[derive(Default)]
+struct Order(Arc<Mutex<Vec<&'static str>>>);
+
+impl Order {
+    /// Returns work that notes this name.
+    fn note(&self, name: &'static str) -> impl FnOnce() + Send + 'static {
+        let names = Arc::clone(&self.0);
+        move || names.lock().unwrap().push(name)
+    }
+
+    fn names(&self) -> Vec<&'static str> {
+        self.0.lock().unwrap().clone()
+    }
+}
+
+/// Begins work that waits for the sender, and then finishes so.
+async fn begin(
+    stage: &Stage,
+    priority: Priority,
+    finish: impl FnOnce() + Send + 'static,
+) -> (oneshot::Sender<()>, JoinHandle<()>) {
+    let (wake, woken) = oneshot::channel();
+    let (begun, has_begun) = oneshot::channel();
+    let waiting = stage.spawn_as(priority, async move {
+        begun.send(()).unwrap();
+        woken.await.unwrap();
+        finish();
+    });
+    has_begun.await.unwrap();
+    (wake, waiting)
 }
 
 /// Occupies the stage's only thread until the sender is dropped.

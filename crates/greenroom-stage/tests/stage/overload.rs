@@ -1,11 +1,9 @@
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::future::join_all;
 use greenroom_stage::{Error, Priority, Reason, Stage};
-use tokio::sync::oneshot;
 
-use crate::{builder, occupy, one_thread, within};
+use crate::{Order, begin, builder, occupy, one_thread, within};
 
 fn reason<T: std::fmt::Debug>(result: Result<T, Error>) -> Reason {
     match result.unwrap_err() {
@@ -104,17 +102,17 @@ async fn critical_work_goes_before_other_new_work() {
     within(async {
         let stage = one_thread();
         let release = occupy(&stage).await;
-        let order = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
-        let note = |name: &'static str| {
-            let order = std::sync::Arc::clone(&order);
-            async move { order.lock().unwrap().push(name) }
+        let order = Order::default();
+        let note = |name| {
+            let note = order.note(name);
+            async move { note() }
         };
         let normal = stage.spawn(note("normal"));
         let critical = stage.spawn_as(Priority::Critical, note("critical"));
         drop(release);
         normal.await.unwrap();
         critical.await.unwrap();
-        assert_eq!(*order.lock().unwrap(), ["critical", "normal"]);
+        assert_eq!(order.names(), ["critical", "normal"]);
     })
     .await;
 }
@@ -163,28 +161,16 @@ async fn work_that_waits_too_long_is_refused_though_no_thread_comes_for_it() {
 async fn bulk_work_that_was_begun_gets_its_turn_beside_any_amount_of_other_work() {
     within(async {
         let stage = one_thread();
-        let order = Arc::new(Mutex::new(Vec::new()));
-        let note = |name: &'static str| {
-            let order = Arc::clone(&order);
-            move || order.lock().unwrap().push(name)
-        };
-        let (wake, woken) = oneshot::channel::<()>();
-        let (begun, has_begun) = oneshot::channel();
-        let finish = note("bulk");
-        let bulk = stage.spawn_as(Priority::Bulk, async move {
-            begun.send(()).unwrap();
-            woken.await.unwrap();
-            finish();
-        });
-        has_begun.await.unwrap();
+        let order = Order::default();
+        let (wake, bulk) = begin(&stage, Priority::Bulk, order.note("bulk")).await;
         let release = occupy(&stage).await;
-        let normal: Vec<_> = (0..200).map(|_| stage.run(note("normal"))).collect();
+        let normal = (0..200).map(|_| stage.run(order.note("normal")));
+        let normal: Vec<_> = normal.collect();
         wake.send(()).unwrap();
         drop(release);
         bulk.await.unwrap();
         join_all(normal).await;
-        let order = order.lock().unwrap();
-        let place = order.iter().position(|name| *name == "bulk");
+        let place = order.names().iter().position(|name| *name == "bulk");
         assert!(place < Some(64), "{place:?}");
     })
     .await;
@@ -195,10 +181,10 @@ async fn new_work_gets_its_turn_beside_any_amount_of_more_important_work() {
     within(async {
         let stage = one_thread();
         let release = occupy(&stage).await;
-        let order = Arc::new(Mutex::new(Vec::new()));
-        let note = |name: &'static str| {
-            let order = Arc::clone(&order);
-            async move { order.lock().unwrap().push(name) }
+        let order = Order::default();
+        let note = |name| {
+            let note = order.note(name);
+            async move { note() }
         };
         let normal = stage.spawn(note("normal"));
         let critical = (0..20).map(|_| stage.spawn_as(Priority::Critical, note("critical")));
@@ -208,11 +194,7 @@ async fn new_work_gets_its_turn_beside_any_amount_of_more_important_work() {
         for run in critical {
             run.await.unwrap();
         }
-        let place = order
-            .lock()
-            .unwrap()
-            .iter()
-            .position(|name| *name == "normal");
+        let place = order.names().iter().position(|name| *name == "normal");
         assert!(place < Some(8), "{place:?}");
     })
     .await;

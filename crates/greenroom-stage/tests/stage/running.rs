@@ -1,14 +1,14 @@
-use std::sync::{Arc, Barrier, Mutex};
+use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use greenroom_stage::Stage;
+use greenroom_stage::{Priority, Stage};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 
-use crate::{builder, one_thread, within};
+use crate::{Order, begin, builder, one_thread, within};
 
 #[tokio::test]
 async fn a_function_runs_on_a_thread_of_the_stage() {
@@ -77,20 +77,8 @@ async fn a_waiting_handler_holds_no_thread() {
 async fn what_was_begun_takes_turns_with_what_is_new() {
     within(async {
         let stage = one_thread();
-        let order = Arc::new(Mutex::new(Vec::new()));
-        let note = |name: &'static str| {
-            let order = Arc::clone(&order);
-            move || order.lock().unwrap().push(name)
-        };
-        let (wake, woken) = oneshot::channel::<()>();
-        let (begun, has_begun) = oneshot::channel();
-        let finish = note("begun");
-        let waiting = stage.spawn(async move {
-            begun.send(()).unwrap();
-            woken.await.unwrap();
-            finish();
-        });
-        has_begun.await.unwrap();
+        let order = Order::default();
+        let (wake, waiting) = begin(&stage, Priority::Normal, order.note("begun")).await;
         let gate = Arc::new(Barrier::new(2));
         let blocker = Arc::clone(&gate);
         let (blocks, is_blocked) = oneshot::channel();
@@ -99,7 +87,7 @@ async fn what_was_begun_takes_turns_with_what_is_new() {
             blocker.wait();
         });
         is_blocked.await.unwrap();
-        let new = ["new 1", "new 2", "new 3"].map(|name| stage.run(note(name)));
+        let new = ["new 1", "new 2", "new 3"].map(|name| stage.run(order.note(name)));
         wake.send(()).unwrap();
         gate.wait();
         blocking.await.unwrap();
@@ -107,8 +95,7 @@ async fn what_was_begun_takes_turns_with_what_is_new() {
         for new in new {
             new.await.unwrap();
         }
-        let order = order.lock().unwrap();
-        assert_eq!(*order, ["new 1", "begun", "new 2", "new 3"]);
+        assert_eq!(order.names(), ["new 1", "begun", "new 2", "new 3"]);
     })
     .await;
 }
