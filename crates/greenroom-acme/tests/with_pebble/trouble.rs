@@ -1,5 +1,6 @@
 //! Authorities that fail.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -97,17 +98,20 @@ async fn an_authority_that_dies_midway_and_forgets_all_is_ordered_from_again() {
     assert_eq!(asides(storage.path()), 1);
 }
 
+/// Returns a client for one name, at this clock.
+fn acme(ca: &Ca, storage: &Path, clock: &ManualClock) -> Acme {
+    builder(ca, storage)
+        .clock(Arc::new(clock.clone()))
+        .certificate(["example.org"])
+        .build()
+        .expect("it is complete")
+}
+
 #[tokio::test]
 async fn a_server_that_restarts_in_a_loop_does_not_order_in_a_loop() {
     let (ca, storage) = (Ca::start(), tempfile::tempdir().expect("a directory"));
     let clock = ManualClock::new();
-    let build = || -> Acme {
-        builder(&ca, storage.path())
-            .clock(Arc::new(clock.clone()))
-            .certificate(["example.org"])
-            .build()
-            .expect("it is complete")
-    };
+    let build = || acme(&ca, storage.path(), &clock);
     // Nobody responds to the authority. Each start tries both kinds of challenges, as long as there
     // are not more than five failed validations in an hour.
     for _ in 0..4 {
@@ -128,13 +132,7 @@ async fn a_server_that_restarts_in_a_loop_does_not_order_in_a_loop() {
 async fn the_old_certificate_is_served_while_the_authority_is_away() {
     let (mut ca, storage) = (Ca::start(), tempfile::tempdir().expect("a directory"));
     let clock = ManualClock::new();
-    let build = || -> Acme {
-        builder(&ca, storage.path())
-            .clock(Arc::new(clock.clone()))
-            .certificate(["example.org"])
-            .build()
-            .expect("it is complete")
-    };
+    let build = || acme(&ca, storage.path(), &clock);
     let acme = build();
     let site = Site::start(&ca, &acme).await;
     let mut running = Running::start(acme);
