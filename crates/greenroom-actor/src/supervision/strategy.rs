@@ -94,7 +94,7 @@ impl Supervision {
     /// Allows `restarts` within this time; one failure more is escalated. Default: 5 within 5 s.
     /// Each child has its own count. At most 1,000.
     ///
-    /// Where a child fails because one of its own children failed too often, the time from the
+    /// If a child fails because one of its own children failed too often, the time from the
     /// first of those failures to the one that was escalated does not count. So an actor that
     /// always fails is given up in the end, however deep in the tree it is, and the limits of the
     /// levels multiply: with the defaults, by two levels, its 36th failure goes beyond both.
