@@ -28,14 +28,16 @@ tools: ## Install the foreign programs that the tests use
 test: tools ## Run all tests, the outside suites included
 	$(CARGO) xtask test $(ARGS)
 
-# FIRST: the first seed; JOBS: seeds that run at a time.
+# FIRST: the first seed; JOBS: seeds that run at a time; FAULT: only seeds with such a fault, as
+# 'disk full'.
 SEEDS ?= 20
 FIRST ?= 1
 JOBS ?= 2
+FAULT ?=
 
 .PHONY: cluster-faults
 cluster-faults: tools ## Let parts of a cluster fail under load, for SEEDS seeds from FIRST on; needs root
-	SEEDS=$(SEEDS) FIRST=$(FIRST) JOBS=$(JOBS) $(CARGO) test --package greenroom-cluster --locked \
+	SEEDS=$(SEEDS) FIRST=$(FIRST) JOBS=$(JOBS) FAULT='$(FAULT)' $(CARGO) test --package greenroom-cluster --locked \
 		--test faults -- --exact --ignored --nocapture many_seeds
 
 .PHONY: simulation

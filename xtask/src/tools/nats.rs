@@ -1,5 +1,5 @@
 //! `nats-server`. Debian's, 2.9.10, takes both of two concurrent compare-and-sets where there are
-//! several servers.
+//! several servers. Needs Go 1.26 or later.
 
 use anyhow::Result;
 

@@ -62,6 +62,17 @@ pub(crate) const KINDS: [&str; 13] = [
     "clock jump",
 ];
 
+/// Returns the place of a kind of fault among [`KINDS`].
+pub(crate) fn kind_named(name: &str) -> Option<usize> {
+    KINDS.iter().position(|kind| *kind == name)
+}
+
+/// Returns `true` if a seed has a fault of a kind.
+pub(crate) fn has(seed: u64, of: usize, has_namespaces: bool) -> bool {
+    let steps = plan(seed, has_namespaces);
+    steps.iter().any(|step| kind(step.fault) == of)
+}
+
 /// Returns the place of a fault's kind among [`KINDS`].
 pub(crate) fn kind(fault: Fault) -> usize {
     match fault {
