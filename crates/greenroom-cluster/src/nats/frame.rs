@@ -48,9 +48,10 @@ fn up_to_millisecond(timeout: Duration) -> Duration {
     Duration::new(timeout.as_secs(), 0) + Duration::from_nanos(nanos.into())
 }
 
-pub(super) fn timeout(message: &Message) -> Result<Option<Duration>, String> {
+/// Returns the time that is left until the deadline, if somebody waits for a reply.
+pub(super) fn timeout(message: &Message, is_awaited: bool) -> Result<Option<Duration>, String> {
     let Some(text) = header(message, TIMEOUT) else {
-        return Ok(message.reply.is_some().then_some(TIMEOUT_DEFAULT));
+        return Ok(is_awaited.then_some(TIMEOUT_DEFAULT));
     };
     if text == NO_TIMEOUT {
         return Ok(None);

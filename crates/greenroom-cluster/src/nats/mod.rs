@@ -2,6 +2,7 @@
 
 mod connect;
 mod frame;
+mod repeats;
 mod serve;
 mod stores;
 mod subjects;
@@ -79,11 +80,13 @@ impl Nats {
         request: &Request,
     ) -> Result<(), async_nats::PublishError> {
         let (headers, payload) = (frame::headers(request, None), request.payload.clone());
-        let client = &self.client;
+        let (client, reply) = (&self.client, self.subjects.of_no_reply());
         if headers.is_empty() {
-            client.publish(subject, payload).await
+            client.publish_with_reply(subject, reply, payload).await
         } else {
-            client.publish_with_headers(subject, headers, payload).await
+            client
+                .publish_with_reply_and_headers(subject, reply, headers, payload)
+                .await
         }
     }
 

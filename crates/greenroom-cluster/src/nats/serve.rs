@@ -10,6 +10,7 @@ use futures_util::stream::FuturesUnordered;
 use tokio::runtime::Handle;
 use tokio::sync::OwnedSemaphorePermit;
 
+use super::repeats::Repeats;
 use super::{INBOUND_MAX, Nats, frame};
 use crate::core::Core;
 use crate::wire::{Rejection, Response};
@@ -43,6 +44,7 @@ impl Nats {
             handling: FuturesUnordered::new(),
             handled: VecDeque::new(),
         };
+        let mut repeats = Repeats::new();
         loop {
             let UnderWay { handling, handled } = &mut under_way;
             let is_full = handled.len() == BATCH_MAX;
@@ -54,7 +56,9 @@ impl Nats {
                 Some(one) = handling.next(), if !is_full => handled.push_back(one),
                 message = subscriber.next(), if has_room && !is_full => {
                     let (Some(message), Some(core)) = (message, core.upgrade()) else { return };
-                    handling.push(handle(core, message));
+                    if !message.reply.as_ref().is_some_and(|reply| repeats.has(reply)) {
+                        handling.push(handle(core, message));
+                    }
                 }
                 () = respond(handled), if !handled.is_empty() => {}
             }
@@ -93,7 +97,9 @@ async fn respond(handled: &mut VecDeque<Handled>) {
 /// allocator much more.
 fn handle(core: Arc<Core>, message: Message) -> impl Future<Output = Handled> + Send {
     let begun = begin(&core, &message);
-    let reply = message.reply;
+    let subjects = core.nats().map(|nats| &nats.subjects);
+    let is_awaited = subjects.is_some_and(|subjects| subjects.is_awaited(&message));
+    let reply = message.reply.filter(|_| is_awaited);
     async move {
         let response = match begun {
             Ok((handling, permit)) => {

@@ -8,6 +8,7 @@
 //! | `PREFIX.deliver.group.GROUP.MESSAGE.KIND` | the stream of durable messages |
 //! | `PREFIX.deliver.entity.MESSAGE.KIND` | the same |
 //! | `PREFIX.dead.…` | the stream of dead ones, with what followed `deliver` |
+//! | `PREFIX.told.ID` | nobody: it stands for the reply to what is told, and tells it from others |
 //!
 //! `KIND` comes last, for it may have several words (`mailer.v1`). So a server's permissions can be
 //! given by node, group, message and kind.
@@ -18,6 +19,9 @@ use smallvec::SmallVec;
 use super::frame;
 use crate::node::NodeId;
 use crate::wire::{Request, Target};
+
+/// The part of a subject between the prefix and the identity of a message that is told.
+const TOLD: &str = ".told.";
 
 pub(crate) struct Subjects {
     prefix: String,
@@ -44,6 +48,19 @@ impl Subjects {
 
     pub(crate) fn all_of_group(&self, group: &str, actor: &str) -> String {
         format!("{}.group.{group}.*.{actor}", self.prefix)
+    }
+
+    /// Returns a subject in place of that of a reply, for which nobody waits.
+    pub(crate) fn of_no_reply(&self) -> Subject {
+        [&self.prefix, TOLD, nuid::next().as_str()].concat().into()
+    }
+
+    /// Returns `true` if somebody waits for the reply to a message.
+    pub(crate) fn is_awaited(&self, message: &Message) -> bool {
+        message.reply.as_ref().is_some_and(|reply| {
+            let rest = reply.strip_prefix(&self.prefix);
+            !rest.is_some_and(|rest| rest.starts_with(TOLD))
+        })
     }
 
     pub(crate) fn durable(&self, request: &Request) -> Subject {
@@ -97,7 +114,7 @@ impl Subjects {
             target,
             actor: actor.to_owned().into(),
             message: name.to_owned().into(),
-            timeout: frame::timeout(message)?,
+            timeout: frame::timeout(message, self.is_awaited(message))?,
             id: frame::id(message)?,
             payload: message.payload.clone(),
         })

@@ -3,6 +3,8 @@
 mod alone;
 mod counter;
 mod delivery;
+mod gate;
+mod moves;
 mod nodes;
 mod permissions;
 mod programs;
