@@ -1,17 +1,19 @@
 //! HTTP/2 and WebSocket from a plan to a measurement.
 
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::{SinkExt, StreamExt};
-use greenroom_load::plan::{Pace, Plan, Protocol, Schedule, StreamPlan};
+use greenroom_load::plan::{End, Pace, Plan, Protocol, Schedule, StreamPlan};
 use greenroom_load::record::FailureKind;
 use greenroom_load::run::{Measurement, Stop, run};
 use http::Response;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Builder;
+use tokio::time::sleep;
 use tokio_tungstenite::accept_async;
 
 /// Serves each connection in a task, until the test ends.
@@ -40,6 +42,27 @@ async fn hello(stream: TcpStream) {
         if let Ok(mut body) = respond.send_response(Response::new(()), false) {
             let _ = body.send_data(Bytes::from_static(b"hello"), true);
         }
+    }
+}
+
+/// Takes requests and never responds.
+async fn silent(stream: TcpStream) {
+    let mut connection = h2::server::handshake(stream).await.expect("HTTP/2");
+    let mut waiting = Vec::new();
+    while let Some(Ok(request)) = connection.accept().await {
+        waiting.push(request);
+    }
+}
+
+/// Responds to every request but the first, each after a while.
+async fn silent_at_first(stream: TcpStream) {
+    let mut connection = h2::server::handshake(stream).await.expect("HTTP/2");
+    let _waiting = connection.accept().await;
+    while let Some(Ok((_, mut respond))) = connection.accept().await {
+        tokio::spawn(async move {
+            sleep(Duration::from_millis(50)).await;
+            let _ = respond.send_response(Response::new(()), true);
+        });
     }
 }
 
@@ -86,6 +109,76 @@ fn http2_in_a_closed_loop_of_two_threads() {
     assert_eq!(stream.tally.connect.count(), 4);
     let first = stream.first.as_ref().expect("there was one");
     assert_eq!(first.body, b"hello");
+}
+
+/// The connection of the first request that comes is silent, the others are not.
+fn first_is_silent() -> SocketAddr {
+    let connections = AtomicU64::new(0);
+    serve(move |stream| {
+        let is_first = connections.fetch_add(1, Ordering::Relaxed) == 0;
+        async move {
+            if is_first {
+                silent(stream).await;
+            } else {
+                hello(stream).await;
+            }
+        }
+    })
+}
+
+#[test]
+fn an_http2_connection_that_is_silent_is_replaced() {
+    let url = format!("http://{}/", first_is_silent());
+    let mut plan = StreamPlan {
+        threads: 1,
+        in_flight_max: 3,
+        timeout: Duration::from_secs(2),
+        ..stream(&url, Protocol::Http2)
+    };
+    plan.end.requests = Some(10);
+    let measurement = measure(plan);
+    let tally = &measurement.streams[0].tally;
+    assert_eq!(tally.failures.count(FailureKind::Timeout), 3);
+    assert_eq!((tally.responses(), tally.failures.total()), (7, 3));
+    assert_eq!(tally.counts.connections, 2);
+}
+
+#[test]
+fn an_open_loop_goes_on_without_an_http2_connection_that_is_silent() {
+    let url = format!("http://{}/", first_is_silent());
+    let schedule = Schedule::constant(20.0, Duration::from_secs(6)).expect("a schedule");
+    let mut plan = StreamPlan {
+        threads: 1,
+        in_flight_max: 100,
+        pace: Pace::Open(schedule),
+        timeout: Duration::from_secs(2),
+        ..stream(&url, Protocol::Http2)
+    };
+    plan.end.requests = None;
+    let measurement = measure(plan);
+    let tally = &measurement.streams[0].tally;
+    assert!(tally.responses() > 0, "there is another connection");
+    assert_eq!(tally.counts.connections, 2);
+    assert_eq!(tally.responses() + tally.failures.total(), 120);
+}
+
+#[test]
+fn an_http2_connection_with_one_slow_request_is_kept() {
+    let url = format!("http://{}/", serve(silent_at_first));
+    let mut plan = StreamPlan {
+        threads: 1,
+        in_flight_max: 2,
+        timeout: Duration::from_secs(2),
+        ..stream(&url, Protocol::Http2)
+    };
+    plan.end = End {
+        requests: None,
+        duration: Some(Duration::from_secs(3)),
+    };
+    let measurement = measure(plan);
+    let tally = &measurement.streams[0].tally;
+    assert_eq!(tally.failures.count(FailureKind::Timeout), 1);
+    assert_eq!(tally.counts.connections, 1);
 }
 
 #[test]

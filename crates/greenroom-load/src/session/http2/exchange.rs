@@ -26,6 +26,7 @@ impl<'a> Talk<'a> {
         let request = messages.request(exchange.endpoint);
         let sending = handle.send_request(request, messages.body.is_empty());
         let sent = self.engine.now();
+        let heard = self.heard.get();
         async move {
             let response = async {
                 let (response, stream) = sending?;
@@ -34,7 +35,12 @@ impl<'a> Talk<'a> {
             match timeout_at(exchange.deadline, response).await {
                 Ok(Ok((received, first))) => self.engine.responded(&exchange, &received, first),
                 Ok(Err(error)) => self.engine.failed(&exchange, self.failure(&error)),
-                Err(_) => self.engine.failed(&exchange, self.timed_out()),
+                Err(_) => {
+                    if self.heard.get() == heard {
+                        self.is_silent.set(true);
+                    }
+                    self.engine.failed(&exchange, self.timed_out());
+                }
             }
         }
     }
@@ -78,6 +84,7 @@ impl<'a> Talk<'a> {
     ) -> Result<(Received, Option<FirstResponse>), h2::Error> {
         let response = response.await?;
         let first_byte = self.engine.now();
+        self.hear();
         self.proven();
         let status = response.status().as_u16();
         let mut sample = self.engine.sample(|| head(&response), self.tls.as_deref());
@@ -85,6 +92,7 @@ impl<'a> Talk<'a> {
         let mut body_bytes = 0;
         while let Some(chunk) = body.data().await {
             let chunk = chunk?;
+            self.hear();
             body_bytes += chunk.len() as u64;
             self.engine
                 .outcomes
@@ -107,6 +115,7 @@ impl<'a> Talk<'a> {
     }
 
     fn failure(&self, error: &h2::Error) -> Failure {
+        self.hear();
         let kind = kind(error, self.is_tls, self.is_proven.get());
         if kind == FailureKind::Handshake {
             self.is_refused.set(true);

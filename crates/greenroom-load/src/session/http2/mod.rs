@@ -53,6 +53,10 @@ struct Talk<'a> {
     is_proven: Cell<bool>,
     /// True if the server does not speak HTTP/2.
     is_refused: Cell<bool>,
+    /// The number of signs of life: heads and data of responses, and resets.
+    heard: Cell<u64>,
+    /// True if a request timed out without any since it was sent.
+    is_silent: Cell<bool>,
 }
 
 /// Opens HTTP/2 on a connection: by ALPN over TLS, with prior knowledge else.
@@ -82,7 +86,7 @@ pub(super) async fn open(transport: Transport) -> Result<Line, Failure> {
     })
 }
 
-/// Sends requests on a connection until there are no more, or it ends.
+/// Sends requests on a connection until there are no more, or it ends, or is found to be silent.
 pub(super) async fn serve(engine: &Rc<Engine>, line: Line, first: Exchange) -> Use {
     let talk = Talk::new(engine, line.tls, line.is_tls);
     let mut send = line.send;
@@ -105,7 +109,8 @@ pub(super) async fn serve(engine: &Rc<Engine>, line: Line, first: Exchange) -> U
                 Some(ticket) => in_flight.push(talk.exchange(&mut send, engine.begin(&ticket))),
                 None => slot = None,
             },
-            Some(()) = in_flight.next() => {}
+            // Of requests under way some may still have their responses, so they are waited for.
+            Some(()) = in_flight.next() => slot = slot.filter(|_| !talk.is_silent.get()),
             event = drive(driver.as_mut(), &watched), if is_open => {
                 is_open = event == Event::StreamsChanged;
                 slot = slot.filter(|_| is_open);
@@ -113,7 +118,7 @@ pub(super) async fn serve(engine: &Rc<Engine>, line: Line, first: Exchange) -> U
         }
     }
     drop((in_flight, send, watched));
-    if is_open {
+    if is_open && !talk.is_silent.get() {
         // With the last handle gone the connection sends GOAWAY, and ends.
         let _ = timeout(CLOSE_TIMEOUT, driver).await;
     }
@@ -171,6 +176,8 @@ impl<'a> Talk<'a> {
             is_tls,
             is_proven: Cell::new(false),
             is_refused: Cell::new(false),
+            heard: Cell::new(0),
+            is_silent: Cell::new(false),
         }
     }
 
@@ -180,6 +187,10 @@ impl<'a> Talk<'a> {
         } else {
             Use::Opened
         }
+    }
+
+    fn hear(&self) {
+        self.heard.update(|heard| heard + 1);
     }
 
     fn proven(&self) {
