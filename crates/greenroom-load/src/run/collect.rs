@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::io;
 use std::num::NonZeroU64;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle};
@@ -29,7 +30,7 @@ const BATCHES_WAITING: usize = 4;
 ///
 /// # Errors
 /// [`RunError`] when the plan contradicts itself, a name has no address, or the system denies what
-/// a run needs.
+/// a run needs; a run that has begun then ends, and sets `stop`.
 pub fn run(
     plan: &Plan,
     mut server: Option<Processes>,
@@ -183,27 +184,43 @@ fn start(
 ) -> io::Result<Running> {
     let name = format!("load-{stream}-{}", share.index);
     thread::Builder::new().name(name).spawn(move || {
-        // With the default slack timers fire up to 50 us late.
-        let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
-        let begun = share.clock.now();
-        let waited = ThreadUsage::waited_by_this_thread();
-        let ending = match share.plan.protocol {
-            Protocol::Http1 => http1::work(&share, &endpoints, recorder)?,
-            Protocol::Http2 | Protocol::WebSocket => {
-                session::work(share.clone(), endpoints, recorder)
-            }
-        };
-        let (user, system) = ThreadUsage::of_this_thread();
-        let elapsed = Duration::from_nanos(share.clock.now() - begun);
-        let usage = ThreadUsage {
-            stream,
-            user,
-            system,
-            waited: ThreadUsage::waited_by_this_thread().saturating_sub(waited),
-            elapsed,
-        };
-        Ok(Ended { ending, usage })
+        let stop = share.stop.clone();
+        let make = AssertUnwindSafe(|| make(stream, share, endpoints, recorder));
+        let outcome = catch_unwind(make);
+        // What the others measure would be no measurement of the plan.
+        if !matches!(outcome, Ok(Ok(_))) {
+            stop.stop();
+        }
+        outcome.unwrap_or_else(|panic| resume_unwind(panic))
     })
+}
+
+/// Makes one thread's share of the load, on that thread.
+fn make(
+    stream: usize,
+    share: Share,
+    endpoints: Vec<Endpoint>,
+    recorder: Recorder,
+) -> io::Result<Ended> {
+    // With the default slack timers fire up to 50 us late.
+    let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
+    let clock = share.clock;
+    let begun = clock.now();
+    let waited = ThreadUsage::waited_by_this_thread();
+    let ending = match share.plan.protocol {
+        Protocol::Http1 => http1::work(&share, &endpoints, recorder)?,
+        Protocol::Http2 | Protocol::WebSocket => session::work(share, endpoints, recorder),
+    };
+    let (user, system) = ThreadUsage::of_this_thread();
+    let elapsed = Duration::from_nanos(clock.now() - begun);
+    let usage = ThreadUsage {
+        stream,
+        user,
+        system,
+        waited: ThreadUsage::waited_by_this_thread().saturating_sub(waited),
+        elapsed,
+    };
+    Ok(Ended { ending, usage })
 }
 
 fn join(running: Vec<Running>) -> Result<Vec<Ended>, RunError> {
@@ -212,7 +229,7 @@ fn join(running: Vec<Running>) -> Result<Vec<Ended>, RunError> {
             what: "a thread that makes load failed",
             source,
         }),
-        Err(panic) => std::panic::resume_unwind(panic),
+        Err(panic) => resume_unwind(panic),
     };
     running.into_iter().map(join).collect()
 }
