@@ -41,7 +41,9 @@ pub enum PublishError {
     #[error(transparent)]
     Json(#[from] crate::JsonError),
     /// The server is away, and [`WhileAway::Fail`](crate::WhileAway::Fail) is chosen, or it went
-    /// away before this message was sent. Try again later.
+    /// away before this message was sent. Try again later. With a
+    /// [replay](crate::NatsSettings::replay) also, whatever is chosen: no stream took this message,
+    /// but one took a later message of this process, which it would come after now.
     #[error("the server of the bus is away")]
     Away,
     /// The queue for the server is full. Try again later.

@@ -371,8 +371,10 @@ impl Link {
             }
         });
         let acks = join_all(acks).await;
+        let is_ahead = |ack: &Ack| matches!(ack, Ack::Stored | Ack::Unknown);
+        let last_ahead = acks.iter().rposition(is_ahead);
         let mut undone = Vec::new();
-        for (entry, ack) in batch.into_iter().zip(acks) {
+        for (place, (entry, ack)) in batch.into_iter().zip(acks).enumerate() {
             match ack {
                 Ack::Stored => self.settle(entry, None),
                 Ack::Refused(error) => self.settle(entry, Some(error)),
@@ -381,7 +383,12 @@ impl Link {
                     failure.get_or_insert(LinkError::TimedOut);
                 }
                 Ack::Undone => {
-                    undone.push(entry);
+                    // Sent again, it would come after those that have overtaken it.
+                    if last_ahead.is_some_and(|last| place < last) {
+                        self.settle(entry, Some(PublishError::Away));
+                    } else {
+                        undone.push(entry);
+                    }
                     failure.get_or_insert(LinkError::NoStream);
                 }
             }

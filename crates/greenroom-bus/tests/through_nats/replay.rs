@@ -2,11 +2,14 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc;
 use std::time::Duration;
 
 use greenroom_bus::{
-    Accepted, Bus, ConnectionState, QueueSettings, ReplaySettings, ReplayStatus, WhileAway,
+    Accepted, Bus, ConnectionState, Event, PublishError, QueueSettings, ReplaySettings,
+    ReplayStatus, SinkSubscription, WhileAway,
 };
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use crate::gaps::{publish_numbers, receive_until};
 use crate::kit::{
@@ -23,6 +26,27 @@ fn replayed(bus: &Bus) -> ReplayStatus {
 async fn streams(server: &Server) -> async_nats::jetstream::Context {
     let client = async_nats::connect(server.url()).await.expect("it runs");
     async_nats::jetstream::new(client)
+}
+
+/// Subscribes a sink that holds up the bus' thread at every event, until the returned sender is
+/// dropped.
+async fn holding(
+    bus: &Bus,
+    topic: &str,
+) -> (SinkSubscription, UnboundedReceiver<Event>, mpsc::Sender<()>) {
+    let (seen, events) = unbounded_channel();
+    let (release, released) = mpsc::channel::<()>();
+    let released = std::sync::Mutex::new(released);
+    let sink = move |event| {
+        let _ = seen.send(event);
+        let _ = released.lock().expect("no panic").recv();
+        Ok(())
+    };
+    let subscription = bus.subscribe_sink(topic, sink).expect("a topic");
+    within(subscription.established())
+        .await
+        .expect("established");
+    (subscription, events, release)
 }
 
 #[tokio::test]
@@ -184,6 +208,45 @@ async fn a_message_that_is_deleted_before_its_turn_is_a_gap_in_its_place() {
     let event = next(&mut subscription).await;
     assert!(is_reconnection(&event), "{event:?}");
     assert_eq!(text(&mut subscription).await, "3");
+}
+
+#[tokio::test]
+async fn what_others_have_overtaken_on_the_way_to_the_stream_does_not_come_after_them() {
+    let server = Server::start_storing();
+    let bus = impatient(server.replaying().while_away(WhileAway::Queue));
+    let mut subscription = subscribe(&bus, "/**").await;
+    let (held, mut events, release) = holding(&bus, "/kept/0").await;
+    let context = streams(&server).await;
+    let stream = context.get_stream("BUS").await;
+    let whole = stream
+        .expect("the bus has made it")
+        .cached_info()
+        .config
+        .clone();
+    let mut part = whole.clone();
+    part.subjects = vec!["greenroom.kept.>".to_owned()];
+    context.update_stream(&part).await.expect("it is there");
+    bus.try_publish("/kept/0", "0").expect("there is room");
+    within(events.recv()).await.expect("it is subscribed");
+    // The thread is held up, so that both are sent together.
+    let (lost, kept, ()) = within(async {
+        tokio::join!(
+            bus.publish("/lost", "1"),
+            bus.publish("/kept/1", "2"),
+            async { drop((held, release)) }
+        )
+    })
+    .await;
+    let lost = lost.expect_err("no stream took it");
+    assert!(matches!(lost, PublishError::Away), "{lost}");
+    assert_eq!(kept.expect("stored"), Accepted::Published);
+    until(|| status(&bus).state == ConnectionState::Away).await;
+    context.update_stream(&whole).await.expect("it is there");
+    publish_at_last(&bus, "/lost", "3").await;
+    for number in [0, 2, 3] {
+        assert_eq!(text(&mut subscription).await, number.to_string());
+    }
+    assert_eq!(status(&bus).publish_failed, 1);
 }
 
 #[tokio::test]
