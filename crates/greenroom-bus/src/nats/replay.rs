@@ -123,7 +123,7 @@ impl Replay {
         if is_empty || has_nothing || begin > last {
             reader.go_live();
         }
-        tokio::spawn(coop::unconstrained(reader.run(messages)));
+        tokio::spawn(coop::unconstrained(reader.run(messages, stream)));
         Ok(Self { context, is_live })
     }
 
@@ -304,9 +304,22 @@ struct Reader {
 }
 
 impl Reader {
-    async fn run(mut self, mut messages: Messages) {
+    async fn run(mut self, mut messages: Messages, stream: Stream) {
         let _guard = EndsWithPanic(Arc::clone(&self.signals));
-        while let Some(message) = messages.next().await {
+        loop {
+            let message = tokio::select! {
+                biased;
+                message = messages.next() => message,
+                () = self.loses_rest(&stream), if !self.is_live() => {
+                    self.skip_to(self.last + 1);
+                    self.go_live();
+                    continue;
+                }
+            };
+            let Some(message) = message else {
+                self.signals.end(LinkError::Closed);
+                return;
+            };
             if self.signals.is_over() {
                 return;
             }
@@ -320,7 +333,18 @@ impl Reader {
                 return;
             }
         }
-        self.signals.end(LinkError::Closed);
+    }
+
+    /// Waits until the stream has lost the rest of what was missed, by age or by a purge: nothing
+    /// comes then that would tell. It looks when no message has come for a while.
+    async fn loses_rest(&self, stream: &Stream) {
+        loop {
+            sleep(self.nats.remote.settings.ping_interval).await;
+            let info = stream.get_info().await;
+            if info.is_ok_and(|info| info.state.first_sequence > self.last) {
+                return;
+            }
+        }
     }
 
     fn take(&mut self, message: &Stored) -> Result<(), LinkError> {
@@ -351,7 +375,7 @@ impl Reader {
             return;
         };
         let payload = message.payload.clone();
-        if self.is_live.load(Ordering::Relaxed) {
+        if self.is_live() {
             self.core.deliver(topic, payload);
         } else {
             self.core.meters.replayed.add(1);
@@ -383,6 +407,10 @@ impl Reader {
             seen,
         };
         *self.nats.position.lock() = Some(position);
+    }
+
+    fn is_live(&self) -> bool {
+        self.is_live.load(Ordering::Relaxed)
     }
 
     /// Lets subscriptions join, once.

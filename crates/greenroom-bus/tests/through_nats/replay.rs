@@ -210,6 +210,43 @@ async fn a_message_that_is_deleted_before_its_turn_is_a_gap_in_its_place() {
     assert_eq!(text(&mut subscription).await, "3");
 }
 
+/// The rest goes while the first messages are delivered.
+#[tokio::test]
+async fn a_replay_whose_rest_is_gone_ends_with_a_gap_and_lets_others_join() {
+    let server = Server::start_storing();
+    let mut wire = Wire::new(&server).await;
+    let settings = wire.settings().replay(replay());
+    let (here, there) = (
+        impatient(server.replaying()),
+        impatient(settings.ping_interval(Duration::from_secs(1))),
+    );
+    within(here.connected()).await;
+    let (_held, mut events, release) = holding(&there, "/a").await;
+    wire.cut().await;
+    until(|| status(&there).state == ConnectionState::Away).await;
+    // Many times as much as the server sends ahead.
+    for _ in 0..40 {
+        within(here.publish("/a", vec![0; 500_000]))
+            .await
+            .expect("published");
+    }
+    wire.mend().await;
+    let mut event = within(events.recv()).await.expect("it is subscribed");
+    assert!(event.message().is_some(), "{event:?}");
+    let stream = streams(&server).await.get_stream("BUS").await;
+    let stream = stream.expect("the bus has made it");
+    stream.purge().await.expect("it runs");
+    drop(release);
+    let mut late = subscribe(&there, "/a").await;
+    while event.message().is_some() {
+        event = within(events.recv()).await.expect("it is subscribed");
+    }
+    assert!(is_reconnection(&event), "{event:?}");
+    assert!(replayed(&there).replayed < 40);
+    publish(&here, "/a", "after").await;
+    assert_eq!(text(&mut late).await, "after");
+}
+
 #[tokio::test]
 async fn what_others_have_overtaken_on_the_way_to_the_stream_does_not_come_after_them() {
     let server = Server::start_storing();
