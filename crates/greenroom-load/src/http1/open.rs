@@ -1,6 +1,6 @@
 //! The open loop: requests are sent at their intended times, independent of earlier responses.
 
-use std::iter;
+use std::{iter, mem};
 
 use super::core::{Core, Happened, Opened};
 use crate::record::FailureKind;
@@ -22,6 +22,11 @@ pub(super) struct Open {
     connections_max: usize,
     /// Free connections of each group; the one used last is taken first.
     idle: Vec<Vec<usize>>,
+    /// True if a connection is gone that may still be among them.
+    ///
+    /// They are looked through before the next request and not for each that is gone: a server that
+    /// ends may close ten thousand at once.
+    has_gone: bool,
     /// The time of the attempt after a full backlog, until which it is not the generator that is
     /// late.
     busy_until: u64,
@@ -35,6 +40,7 @@ impl Open {
             pacer,
             connections_max: connections.max(1),
             idle: vec![Vec::new(); groups],
+            has_gone: false,
             busy_until: 0,
             in_flight_most: 0,
         }
@@ -62,7 +68,7 @@ impl Open {
             Happened::Nothing => return,
             Happened::Ready(key) if core.flights(key) > 0 => return,
             Happened::Ready(key) => self.idle[core.group_of(key)].push(key),
-            Happened::Gone { .. } => self.forget(core),
+            Happened::Gone { .. } => self.has_gone = true,
         }
         if self.pacer.unblock() {
             let now = core.clock.now();
@@ -78,6 +84,9 @@ impl Open {
     /// Sends a request; false if it must wait, true also if it failed in trying.
     fn send(&mut self, core: &mut Core, due: Due, now: u64, free_since: u64) -> bool {
         let Due { intended, target } = due;
+        if mem::take(&mut self.has_gone) {
+            self.forget(core);
+        }
         let opened = match self.idle[target].pop() {
             Some(key) => {
                 core.push(key, intended, now);
@@ -106,7 +115,7 @@ impl Open {
         if let Opened::Connection(key) = opened
             && let Happened::Gone { .. } = core.send(key)
         {
-            self.forget(core);
+            self.has_gone = true;
         }
         true
     }
