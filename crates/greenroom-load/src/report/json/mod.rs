@@ -31,7 +31,8 @@
 //!                       each: count, min, mean, standard_deviation, p50, p66, p75, p80, p90, p95,
 //!                       p98, p99, p99.9, p99.99, max
 //!   timeline[]          begin_seconds, length_seconds, due, sent, good, bad, failed,
-//!                       asked_per_second, answered_per_second, latency_ns {p50, p90, p99, max}
+//!                       asked_per_second, answered_per_second, latency_ns {p50, p90, p99, max},
+//!                       whose values are null where no request of a latency ended
 //! generator             threads, user_seconds, system_seconds, user_ns_per_request,
 //!                       system_ns_per_request, busiest_share
 //! server                null, or processes, threads_max, rss_max_bytes, user_seconds,

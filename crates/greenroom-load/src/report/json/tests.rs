@@ -67,6 +67,18 @@ fn a_run_without_responses_has_no_numbers_to_divide() {
     assert_eq!(json["streams"][0]["answers_per_second"], 0.0);
 }
 
+#[test]
+fn a_point_without_a_response_has_no_latency() {
+    let mut stream = sample::stream("http://host/");
+    sample::failure(&mut stream, FailureKind::Refused, 1);
+    sample::point(&mut stream, Duration::ZERO, Duration::from_secs(1));
+    let json = read_back(&sample::measurement(vec![stream]));
+    assert_eq!(
+        json["streams"][0]["timeline"][0]["latency_ns"],
+        serde_json::json!({"p50": null, "p90": null, "p99": null, "max": null})
+    );
+}
+
 /// Asserts that a value is within the histograms' 1 %.
 fn assert_near(value: &Value, expected: f64) {
     let value = value.as_f64().expect("a number");

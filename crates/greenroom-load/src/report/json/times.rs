@@ -28,13 +28,13 @@ pub(super) struct Percentiles {
     max: u64,
 }
 
-/// The percentiles of a single point.
+/// The percentiles of a single point; `None` when no request of a latency ended.
 #[derive(Serialize)]
 pub(super) struct Brief {
-    p50: u64,
-    p90: u64,
-    p99: u64,
-    max: u64,
+    p50: Option<u64>,
+    p90: Option<u64>,
+    p99: Option<u64>,
+    max: Option<u64>,
 }
 
 impl Percentiles {
@@ -62,12 +62,13 @@ impl Percentiles {
 
 impl Brief {
     pub(super) fn of(times: &Times) -> Self {
-        let quantile = |part| nanoseconds(times.quantile(part));
+        let some = |time| (!times.is_empty()).then(|| nanoseconds(time));
+        let quantile = |part| some(times.quantile(part));
         Self {
             p50: quantile(0.5),
             p90: quantile(0.9),
             p99: quantile(0.99),
-            max: nanoseconds(times.max()),
+            max: some(times.max()),
         }
     }
 }
