@@ -2,6 +2,9 @@
 
 mod fixture;
 
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpListener;
+use std::thread;
 use std::time::Duration;
 
 use fixture::{Reply, Server, hello, response};
@@ -59,6 +62,47 @@ fn the_first_response_is_the_first_that_comes() {
     assert_eq!(measured.tally.responses(), 6);
     assert_eq!(measured.tally.counts.other_length, 1);
     assert_eq!(measured.first.expect("there are six").body, b"hello\n");
+}
+
+/// Reads a request with a body of so many bytes.
+fn take_request(input: &mut impl BufRead, body_bytes: usize) {
+    let mut line = String::new();
+    while line != "\r\n" {
+        line.clear();
+        input.read_line(&mut line).expect("a head");
+    }
+    let mut body = vec![0; body_bytes];
+    input.read_exact(&mut body).expect("a body");
+}
+
+/// The server ends the connection while the third of four requests is on its way.
+#[test]
+fn pipelined_responses_that_came_before_a_send_failed_are_responses() {
+    // More than the buffers of both sides take.
+    const BODY_BYTES: usize = 16 * 1024 * 1024;
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = listener.local_addr().expect("bound");
+    let server = thread::spawn(move || {
+        let (stream, _) = listener.accept().expect("a connection");
+        let mut stream = BufReader::new(stream);
+        for _ in 0..2 {
+            take_request(&mut stream, BODY_BYTES);
+        }
+        let both = response("200 OK", "hello").repeat(2);
+        stream.get_mut().write_all(&both).expect("it is read");
+    });
+    let mut stream = stream(&format!("http://{address}/"));
+    stream.request.method = "POST".to_owned();
+    stream.request.body = vec![b'x'; BODY_BYTES];
+    stream.end = End {
+        requests: Some(4),
+        duration: None,
+    };
+    (stream.keep_alive, stream.in_flight_max) = (true, 4);
+    let measured = measure(stream).streams.remove(0);
+    server.join().expect("no panic");
+    assert_eq!(measured.tally.responses(), 2);
+    assert_eq!(measured.tally.failures.total(), 2);
 }
 
 #[test]

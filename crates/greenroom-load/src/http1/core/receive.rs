@@ -142,11 +142,13 @@ impl Core {
             return None;
         }
         let connection = &mut self.connections[key];
-        if server_closes && connection.flights().is_empty() {
-            connection.linger(now);
-            return None;
+        match (server_closes, connection.flights().is_empty()) {
+            (true, true) => connection.linger(now),
+            // Nothing more can be sent, but responses to what was sent before may be there.
+            (false, false) if connection.phase() == Phase::Closing => {}
+            _ => return Some(self.close(key)),
         }
-        Some(self.close(key))
+        None
     }
 
     /// Records a response; returns true if its connection may be used again.
