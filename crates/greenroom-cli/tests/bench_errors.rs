@@ -284,8 +284,19 @@ fn few_descriptors_bound_the_connections() {
     for text in ["-c 90", "at most 36", "ulimit -n"] {
         assert!(refused.stderr.contains(text), "{}", refused.stderr);
     }
-    let open = limited(64, "--rate 10 -t 500ms").expect_status(2);
-    assert!(open.stderr.contains("ulimit -n"), "{}", open.stderr);
+    let also = format!("--also connections=32\\ {}", server.url("/"));
+    for (limit, flags) in [
+        (64, "--rate 10 -t 500ms"),
+        (100, &format!("--rate 10 -t 500ms {also}")),
+        (95, "--rate 10 -t 500ms --threads 8"),
+    ] {
+        let open = limited(limit, flags).expect_status(2);
+        assert!(
+            open.stderr.contains("ulimit -n"),
+            "{flags}: {}",
+            open.stderr
+        );
+    }
     let run = limited(100, "-n 200 -c 36").expect_status(0);
     assert_eq!(run.count("Complete requests:"), 200);
 }

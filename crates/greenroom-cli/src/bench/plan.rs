@@ -57,7 +57,8 @@ fn main_stream(args: &BenchArgs) -> anyhow::Result<StreamPlan> {
     Ok(stream)
 }
 
-/// Shares the descriptors that are left among the open loops without a bound of their own.
+/// Shares the descriptors that are left among the open loops without a bound of their own, each of
+/// which needs one for each of its threads.
 fn share_descriptors(streams: &mut [StreamPlan]) -> anyhow::Result<()> {
     let threads: u64 = streams.iter().map(|stream| u64::from(stream.threads)).sum();
     let kept = DESCRIPTORS_KEPT + DESCRIPTORS_OF_THREAD * threads.saturating_sub(1);
@@ -79,8 +80,13 @@ fn share_descriptors(streams: &mut [StreamPlan]) -> anyhow::Result<()> {
     let unbounded = streams.iter().filter(|stream| is_unbounded(stream)).count();
     let each = (most - bounded) / unbounded.max(1) as u64;
     for stream in streams.iter_mut().filter(|stream| is_unbounded(stream)) {
+        ensure!(
+            u64::from(stream.threads) <= each,
+            "the limit of {limit} descriptors leaves {each} for the connections of an open loop \
+             without -c, which needs one for each thread (--threads {}); raise it: ulimit -n",
+            stream.threads
+        );
         stream.connections = u32::try_from(each).unwrap_or(UNBOUNDED);
-        check_threads(stream)?;
     }
     Ok(())
 }
