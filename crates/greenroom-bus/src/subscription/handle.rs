@@ -113,7 +113,9 @@ impl SinkSubscription {
     }
 
     /// Keeps the subscription until its sink returns
-    /// [`SinkError::Closed`](crate::SinkError::Closed) or the bus is dropped.
+    /// [`SinkError::Closed`](crate::SinkError::Closed) or the bus is dropped. The sink is asked
+    /// with an event only: that of a topic which has fallen silent stays although its receiver is
+    /// gone. For such topics keep this value beside the receiver instead.
     pub fn detach(mut self) {
         self.0.is_detached = true;
     }
