@@ -117,7 +117,8 @@ fn a_message_without_a_reply_times_out() {
         while let Some(Ok(_)) = socket.next().await {}
     });
     let plan = StreamPlan {
-        timeout: Duration::from_millis(100),
+        // It holds for the opening, too.
+        timeout: Duration::from_secs(1),
         ..with_requests(websocket(), 2)
     };
     let outcome = run(&plan, server.address);
