@@ -25,6 +25,8 @@ mod scheduler;
 mod sync {
     pub(crate) use loom::sync::{Condvar, Mutex, MutexGuard};
 }
+#[path = "../src/stage/thread_limit.rs"]
+mod thread_limit;
 
 use std::time::{Duration, Instant};
 
@@ -155,6 +157,30 @@ fn work_of_a_route_that_was_mistaken_for_short_tells_the_controller() {
         assert!(stage.announce());
         assert!(push_to(&stage, Band::Short, 2));
         assert_eq!(stage.counts().waiting_of, [0, 1]);
+    });
+}
+
+/// No thread comes for it, and it may become overdue.
+#[test]
+fn work_of_a_client_that_is_given_no_more_threads_tells_the_controller() {
+    check(|| {
+        let stage = scheduler(1, 1, 8);
+        for _ in 0..7 {
+            assert!(stage.announce());
+            let _told = push(&stage, 1);
+            assert!(stage.next(stage.enter(0), None, FOREVER).is_some());
+            let (_, mut at_work) = stage.inspect();
+            for seen in &mut at_work {
+                seen.is_blocked = true;
+            }
+            assert_eq!(stage.apply(&at_work, [0, 0], Instant::now()), 0);
+        }
+        assert!(push(&stage, 1));
+        let counts = stage.counts();
+        assert_eq!((counts.waiting, counts.waiting_of), (1, [0, 0]));
+        // A thread that has ended its run takes it.
+        assert!(stage.next(0, None, FOREVER).is_some());
+        assert_eq!(stage.counts().waiting, 0);
     });
 }
 

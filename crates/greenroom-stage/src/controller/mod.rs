@@ -103,7 +103,7 @@ fn start_needed(stage: &Arc<Shared>, clocks: &mut Clocks) -> bool {
         return false;
     }
     let bounds = stage.settings.bounds;
-    if counts.started >= bounds.threads_max {
+    if counts.started >= bounds.threads_max || counts.waiting_of.iter().all(|of| *of == 0) {
         // No thread to add, but waiting work may become overdue: look again.
         return true;
     }

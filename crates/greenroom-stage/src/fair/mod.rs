@@ -27,6 +27,6 @@ mod sketch;
 mod usage;
 
 pub use queue::{FairQueue, Turn};
-pub(crate) use queue::{LOOKED_AT_MAX, of_all};
+pub(crate) use queue::{LOOKED_AT_MAX, SetAside, of_all};
 pub use shares::{SHARES_MAX, SHARES_SHOWN_MAX, SHOWN_HALF_LIFE, ShareRow, ShareShown, Shares};
 pub use usage::{EXPECTED_OF_NEW, Flow, HALF_LIFE, ROUTES_MAX, STATED_MAX, Usage};

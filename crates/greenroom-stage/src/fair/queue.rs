@@ -88,6 +88,14 @@ struct FlowQueue<T> {
     backlog: Duration,
 }
 
+/// The waiting work of one flow, outside of its queue for a moment.
+#[derive(Debug)]
+pub(crate) struct SetAside<T> {
+    route: u64,
+    waiting: Waiting,
+    flow: FlowQueue<T>,
+}
+
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
     used: f64,
@@ -251,6 +259,56 @@ impl<T> FairQueue<T> {
         out
     }
 
+    /// Returns the number of waiting items that are not of these clients.
+    pub(crate) fn len_without(&self, clients: &[u64]) -> usize {
+        let of_clients = |queue: &RouteQueue<T>| -> usize {
+            let flows = clients.iter().filter_map(|client| queue.flows.get(client));
+            flows.map(|flow| flow.work.len()).sum()
+        };
+        self.len - self.routes.iter().map(of_clients).sum::<usize>()
+    }
+
+    /// Takes all work of these clients out, to be [put back](Self::put_back).
+    ///
+    /// Costs a look at each route, and at all clients that wait on the routes of these clients.
+    pub(crate) fn set_aside(&mut self, clients: &[u64]) -> Vec<SetAside<T>> {
+        let mut aside = Vec::new();
+        for index in (0..self.routes.len()).rev() {
+            let queue = &mut self.routes[index];
+            for client in clients {
+                let Some((waiting, flow)) = queue.remove(*client) else {
+                    continue;
+                };
+                self.len -= flow.work.len();
+                self.backlog = self.backlog.saturating_sub(flow.backlog);
+                aside.push(SetAside {
+                    route: queue.route,
+                    waiting,
+                    flow,
+                });
+            }
+            self.leave_if_empty(index);
+        }
+        aside
+    }
+
+    /// Puts work back that was set aside, in its former place among others.
+    pub(crate) fn put_back(&mut self, aside: Vec<SetAside<T>>, usage: &Usage) {
+        self.follow_scale(usage);
+        for SetAside {
+            route,
+            waiting,
+            flow,
+        } in aside
+        {
+            self.len += flow.work.len();
+            self.backlog += flow.backlog;
+            let index = self.enter_route(route);
+            let used = usage.client(waiting.client);
+            self.routes[index].insert(Waiting { used, ..waiting }, flow);
+        }
+    }
+
     fn flow(&self, flow: Flow) -> Option<&FlowQueue<T>> {
         let queue = self.routes.iter().find(|queue| queue.route == flow.route)?;
         queue.flows.get(&flow.client)
@@ -341,6 +399,26 @@ impl<T> RouteQueue<T> {
             }
             top.0.used = used;
         }
+    }
+
+    fn remove(&mut self, client: u64) -> Option<(Waiting, FlowQueue<T>)> {
+        let flow = self.flows.remove(&client)?;
+        self.len -= flow.work.len();
+        self.backlog = self.backlog.saturating_sub(flow.backlog);
+        let mut removed = None;
+        self.clients.retain(|Reverse(waiting)| {
+            let stays = waiting.client != client;
+            removed = removed.or((!stays).then_some(*waiting));
+            stays
+        });
+        Some((removed?, flow))
+    }
+
+    fn insert(&mut self, waiting: Waiting, flow: FlowQueue<T>) {
+        self.len += flow.work.len();
+        self.backlog += flow.backlog;
+        self.clients.push(Reverse(waiting));
+        self.flows.insert(waiting.client, flow);
     }
 
     /// Returns the time that others use before a client that will have used `reach` when its turn
@@ -516,6 +594,27 @@ mod tests {
         assert_eq!(queue.peek(&usage), Some((POLITE, &2)));
         let turn = queue.pop(&usage).map(|turn| (turn.flow, turn.work));
         assert_eq!(turn, Some((POLITE, 2)));
+    }
+
+    #[test]
+    fn what_is_set_aside_waits_nowhere_and_then_where_it_did() {
+        let now = Instant::now();
+        let (usage, mut queue) = (Usage::new(now), FairQueue::default());
+        for n in 0..3 {
+            queue.push(FLOOD, MS, n, &usage);
+            queue.push(POLITE, MS, 10 + n, &usage);
+            queue.push(Flow { route: 2, ..FLOOD }, MS, 20 + n, &usage);
+        }
+        assert_eq!(queue.len_without(&[FLOOD.client]), 3);
+        let aside = queue.set_aside(&[FLOOD.client]);
+        assert_eq!((queue.len(), queue.backlog()), (3, 3 * MS));
+        assert_eq!(queue.pop(&usage).map(|turn| turn.work), Some(10));
+        queue.put_back(aside, &usage);
+        assert_eq!((queue.len(), queue.backlog()), (8, 8 * MS));
+        let order: Vec<_> = std::iter::from_fn(|| queue.pop(&usage))
+            .map(|turn| turn.work)
+            .collect();
+        assert_eq!(order, [0, 20, 11, 1, 21, 12, 2, 22]);
     }
 
     #[test]

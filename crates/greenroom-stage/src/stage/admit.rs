@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::builder::Settings;
 use super::error::{Reason, Rejected};
-use super::lanes::{Band, Newcomer};
+use super::lanes::{Band, LENGTHS, Newcomer};
 use super::priority::Priority;
 use super::scheduler::View;
 use super::submission::Submission;
@@ -94,7 +94,11 @@ pub(super) fn longest_wait<T>(view: &View<'_, T>, state: &State<'_>) -> Duration
         .backlog(Band::Normal)
         .max(view.lanes.backlog(Band::Short));
     let waiting = view.waiting.saturating_sub(state.abandoned);
-    predicted_wait(&load(view, backlog, waiting, Duration::ZERO, state))
+    predicted_wait(&Load {
+        waiting,
+        backlog,
+        ..load(view, state)
+    })
 }
 
 fn has_room<T>(
@@ -124,15 +128,18 @@ fn has_room<T>(
 }
 
 /// Predicts the wait of this work: the work that goes before it counts, not all that waits.
+///
+/// Work of clients that are given no more threads goes before nobody else's; and for one of these
+/// clients the threads at work are all that there are.
 fn predict<T: Queued>(
-    view: &View<'_, T>,
+    view: &mut View<'_, T>,
     submission: &Submission,
     expected: Duration,
     state: &State<'_>,
     now: Instant,
 ) -> Duration {
     let (band, flow) = (submission.band(), submission.flow());
-    let (lanes, settings) = (&view.lanes, state.settings);
+    let settings = state.settings;
     let computing = u32::try_from(settings.bounds.compute_max).unwrap_or(u32::MAX);
     let in_time = settings.limits.queue_wait_max.saturating_mul(computing);
     let newcomer = Newcomer {
@@ -142,12 +149,26 @@ fn predict<T: Queued>(
         begun_max: in_time / BEGUN_DIVISOR,
     };
     let longest = in_time.saturating_mul(2 * BURST_FACTOR);
-    let ahead = lanes.ahead(&newcomer, longest, now);
-    let waiting = view.waiting.saturating_sub(state.abandoned);
-    let before = part(waiting, ahead, lanes.backlog(band));
-    let oldest = lanes.queue(band).oldest(flow);
-    let late = oldest.map_or(Duration::ZERO, |work| work.late(now));
-    predicted_wait(&load(view, ahead, before, late, state))
+    let is_at_limit = band != Band::Critical && view.at_limit.contains(&flow.client);
+    let set_aside = if is_at_limit { &[] } else { view.at_limit };
+    let waiting = waiting_without(view, set_aside).saturating_sub(state.abandoned);
+    let mut load = load(view, state);
+    view.lanes.without(set_aside, |lanes| {
+        load.backlog = lanes.ahead(&newcomer, longest, now);
+        load.waiting = part(waiting, load.backlog, lanes.backlog(band));
+        let oldest = lanes.queue(band).oldest(flow);
+        load.head_late = oldest.map_or(Duration::ZERO, |work| work.late(now));
+    });
+    if is_at_limit {
+        load.threads_max = load.running;
+    }
+    predicted_wait(&load)
+}
+
+/// Returns the number of waiting runs that have a turn without these clients.
+fn waiting_without<T>(view: &View<'_, T>, clients: &[u64]) -> usize {
+    let have_turns = LENGTHS.map(|length| view.lanes.len_without(length, clients));
+    view.waiting - (view.lanes.len() - have_turns.iter().sum::<usize>())
 }
 
 /// Estimates how many of the waiting runs go before, if each is expected to use the same.
@@ -159,21 +180,77 @@ fn part(waiting: usize, ahead: Duration, backlog: Duration) -> usize {
     usize::try_from(part).unwrap_or(waiting)
 }
 
-fn load<T>(
-    view: &View<'_, T>,
-    backlog: Duration,
-    waiting: usize,
-    head_late: Duration,
-    state: &State<'_>,
-) -> Load {
+/// Returns the load of a stage in which nothing waits.
+fn load<T>(view: &View<'_, T>, state: &State<'_>) -> Load {
     let bounds = &state.settings.bounds;
     Load {
-        waiting,
+        waiting: 0,
         running: view.started,
         compute_threads: bounds.compute_max,
         threads_max: bounds.threads_max,
-        backlog,
+        backlog: Duration::ZERO,
         held: state.held,
-        head_late,
+        head_late: Duration::ZERO,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::lanes::{Entry, Lanes};
+    use super::super::simulation::{QUEUE_WAIT_MAX, settings, submission};
+    use super::*;
+
+    const FLOOD: u32 = 1;
+    const POLITE: u32 = 2;
+
+    impl Queued for () {
+        fn late(&self, _now: Instant) -> Duration {
+            Duration::ZERO
+        }
+    }
+
+    /// All but a few threads block for seconds, and more such work waits.
+    #[test]
+    fn work_of_a_client_that_is_given_no_more_threads_is_before_nobody_elses() {
+        let now = Instant::now();
+        let mut lanes = Lanes::new(QUEUE_WAIT_MAX, now);
+        let flow = |client| submission(1, client).flow();
+        for is_begun in [false, true] {
+            for _ in 0..1_000 {
+                let entry = Entry {
+                    band: Band::Normal,
+                    flow: flow(FLOOD),
+                    expected: Duration::ZERO,
+                    advance: None,
+                    is_begun,
+                };
+                lanes.push(entry, ());
+            }
+        }
+        // Else it would have its turn before.
+        lanes.usage.charge(flow(POLITE), QUEUE_WAIT_MAX, now);
+        let at_limit = [flow(FLOOD).client];
+        assert!(lanes.pop(|_| true, &at_limit, now).is_none());
+        let mut settings = settings(2);
+        settings.bounds.threads_max = 576;
+        let state = State {
+            settings: &settings,
+            held: Duration::from_secs(2),
+            held_bytes: 0,
+            abandoned: 0,
+        };
+        let mut predicted = |client, at_limit: &[u64]| {
+            let mut view = View {
+                waiting: lanes.len(),
+                started: 504,
+                lanes: &mut lanes,
+                at_limit,
+            };
+            let submission = submission(1, client);
+            predict(&mut view, &submission, Duration::ZERO, &state, now)
+        };
+        assert!(predicted(POLITE, &[]) > QUEUE_WAIT_MAX);
+        assert_eq!(predicted(POLITE, &at_limit), Duration::ZERO);
+        assert!(predicted(FLOOD, &at_limit) > predicted(FLOOD, &[]));
     }
 }

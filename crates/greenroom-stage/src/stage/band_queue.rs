@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::begun::Begun;
 use super::lanes::{Entry, Newcomer};
-use crate::fair::{FairQueue, Flow, Turn, Usage};
+use crate::fair::{FairQueue, Flow, SetAside, Turn, Usage};
 
 /// The most that new work waits for begun work, however long a run it is itself.
 const OWED_MAX: Duration = Duration::from_millis(100);
@@ -47,6 +47,30 @@ impl<T> BandQueue<T> {
         self.new.is_empty() && self.begun.is_empty()
     }
 
+    /// Returns the number of items that are not of these clients. Begun work of theirs counts until
+    /// it is held back.
+    pub(crate) fn len_without(&self, clients: &[u64]) -> usize {
+        if clients.is_empty() {
+            return self.len();
+        }
+        self.new.len_without(clients) + self.begun.len_without(clients)
+    }
+
+    /// True if begun work is held back, which was of a client that was set aside.
+    pub(crate) fn holds_back(&self) -> bool {
+        self.begun.holds_back()
+    }
+
+    /// Leaves no work that may be next to these clients, until it is [put back](Self::put_back).
+    pub(crate) fn set_aside(&mut self, clients: &[u64]) -> Vec<SetAside<T>> {
+        self.begun.hold_back(clients);
+        self.new.set_aside(clients)
+    }
+
+    pub(crate) fn put_back(&mut self, aside: Vec<SetAside<T>>, usage: &Usage) {
+        self.new.put_back(aside, usage);
+    }
+
     /// Returns the time that all waiting work is expected to use.
     pub(crate) fn backlog(&self) -> Duration {
         self.new.backlog() + self.begun.backlog()
@@ -80,7 +104,7 @@ impl<T> BandQueue<T> {
         if self.new.is_empty() {
             return self.pop_begun().map(|turn| (turn, true));
         }
-        if self.begun.is_empty() {
+        if !self.begun.has_next() {
             return Some((self.new.pop(usage)?, false));
         }
         match self.lighter(usage, now) {
@@ -112,7 +136,7 @@ impl<T> BandQueue<T> {
     /// Takes the begun work whose turn it is.
     pub(crate) fn pop_begun(&mut self) -> Option<Turn<T>> {
         let turn = self.begun.pop()?;
-        if self.begun.is_empty() {
+        if !self.begun.has_next() {
             (self.owed, self.spare) = (Duration::ZERO, Duration::ZERO);
         }
         Some(turn)
@@ -120,7 +144,7 @@ impl<T> BandQueue<T> {
 
     /// Takes into account the time that begun work of this band has used.
     pub(crate) fn begun_used(&mut self, used: Duration) {
-        if !self.begun.is_empty() {
+        if self.begun.has_next() {
             self.spare = used.saturating_sub(self.owed);
             self.owed = self.owed.saturating_sub(used);
         }

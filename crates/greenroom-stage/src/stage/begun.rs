@@ -1,6 +1,9 @@
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
 use std::time::Duration;
+
+use rustc_hash::FxHashMap;
 
 use crate::fair::{Flow, LOOKED_AT_MAX, Turn, Usage, of_all};
 
@@ -13,6 +16,8 @@ use crate::fair::{Flow, LOOKED_AT_MAX, Turn, Usage, of_all};
 #[derive(Debug)]
 pub(super) struct Begun<T> {
     heap: BinaryHeap<Reverse<Woken<T>>>,
+    /// By client, the work that was [held back](Self::hold_back).
+    held_back: FxHashMap<u64, BinaryHeap<Reverse<Woken<T>>>>,
     backlog: Duration,
     arrival: u64,
     scale: u32,
@@ -41,11 +46,49 @@ pub(super) struct Next {
 
 impl<T> Begun<T> {
     pub(super) fn len(&self) -> usize {
-        self.heap.len()
+        self.len_without(&[])
+    }
+
+    /// Returns the number of items but for those that are held back of these clients.
+    pub(super) fn len_without(&self, clients: &[u64]) -> usize {
+        let held_back = self.held_back.iter();
+        let held_back = held_back.filter(|(client, _)| !clients.contains(client));
+        self.heap.len() + held_back.map(|(_, work)| work.len()).sum::<usize>()
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.heap.is_empty()
+        self.heap.is_empty() && self.held_back.is_empty()
+    }
+
+    /// True if there is work that is not held back.
+    pub(super) fn has_next(&self) -> bool {
+        !self.heap.is_empty()
+    }
+
+    pub(super) fn holds_back(&self) -> bool {
+        !self.held_back.is_empty()
+    }
+
+    /// Holds work of these clients back that would be next, and brings back what was held back of
+    /// others: of each its first, which is enough for one turn.
+    ///
+    /// All of it at once would come and go with each thread that a client is given and gives back.
+    pub(super) fn hold_back(&mut self, clients: &[u64]) {
+        let heap = &mut self.heap;
+        self.held_back.retain(|client, work| {
+            if clients.contains(client) {
+                return true;
+            }
+            heap.extend(work.pop());
+            !work.is_empty()
+        });
+        while let Some(next) = heap.peek_mut()
+            && clients.contains(&next.0.flow.client)
+        {
+            let woken = PeekMut::pop(next);
+            let of_client = self.held_back.entry(woken.0.flow.client);
+            of_client.or_default().push(woken);
+        }
     }
 
     /// Returns the time that all of it is expected to use.
@@ -68,13 +111,17 @@ impl<T> Begun<T> {
         self.heaviest = self.heaviest.max(used);
         self.backlog += rest;
         self.arrival += 1;
-        self.heap.push(Reverse(Woken {
+        let woken = Reverse(Woken {
             used,
             arrival: self.arrival,
             flow,
             rest,
             work,
-        }));
+        });
+        match self.held_back.get_mut(&flow.client) {
+            Some(held_back) => held_back.push(woken),
+            None => self.heap.push(woken),
+        }
     }
 
     /// Takes the work whose turn it is. Nothing is charged for it in advance: when a poll ends
@@ -82,7 +129,7 @@ impl<T> Begun<T> {
     pub(super) fn pop(&mut self) -> Option<Turn<T>> {
         let Reverse(woken) = self.heap.pop()?;
         self.backlog = self.backlog.saturating_sub(woken.rest);
-        if self.heap.is_empty() {
+        if self.is_empty() {
             self.heaviest = 0.0;
         }
         Some(Turn {
@@ -120,12 +167,15 @@ impl<T> Begun<T> {
             return;
         }
         self.scale = usage.scale();
-        let mut all = std::mem::take(&mut self.heap).into_vec();
-        for Reverse(woken) in &mut all {
-            woken.used = usage.of_flow(woken.flow);
+        self.heaviest = 0.0;
+        for heap in self.held_back.values_mut().chain([&mut self.heap]) {
+            let mut all = std::mem::take(heap).into_vec();
+            for Reverse(woken) in &mut all {
+                woken.used = usage.of_flow(woken.flow);
+                self.heaviest = self.heaviest.max(woken.used);
+            }
+            *heap = all.into();
         }
-        self.heaviest = all.iter().map(|woken| woken.0.used).fold(0.0, f64::max);
-        self.heap = all.into();
     }
 }
 
@@ -133,6 +183,7 @@ impl<T> Default for Begun<T> {
     fn default() -> Self {
         Self {
             heap: BinaryHeap::new(),
+            held_back: FxHashMap::default(),
             backlog: Duration::ZERO,
             arrival: 0,
             scale: 0,
@@ -219,6 +270,30 @@ mod tests {
         begun.push(heavy, MS, 0.0, 1, &usage);
         let ahead = begun.ahead(0.0);
         assert!((1_990 * MS..=2_001 * MS).contains(&ahead), "{ahead:?}");
+    }
+
+    #[test]
+    fn what_is_held_back_goes_after_others_and_keeps_its_order() {
+        let now = Instant::now();
+        let (mut usage, mut begun) = (Usage::new(now), Begun::default());
+        for work in 0..3 {
+            begun.push(flow(11), MS, 0.0, work, &usage);
+        }
+        usage.charge(flow(22), MS, now);
+        begun.push(flow(22), MS, 0.0, 10, &usage);
+        begun.hold_back(&[11]);
+        begun.push(flow(11), MS, 0.0, 3, &usage);
+        assert_eq!((begun.len(), begun.len_without(&[11])), (5, 1));
+        assert_eq!(begun.pop().map(|turn| turn.work), Some(10));
+        assert!(!begun.has_next() && begun.holds_back() && !begun.is_empty());
+        let mut order = Vec::new();
+        while !begun.is_empty() {
+            begun.hold_back(&[11]);
+            assert!(!begun.has_next());
+            begun.hold_back(&[]);
+            order.extend(begun.pop().map(|turn| turn.work));
+        }
+        assert_eq!(order, [0, 1, 2, 3]);
     }
 
     #[test]

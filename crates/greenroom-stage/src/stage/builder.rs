@@ -16,8 +16,9 @@ settings! {
         /// Threads in all, those that a handler blocks included; more work waits, or is rejected.
         ///
         /// A handler blocks in a system call, on a lock, or asleep. There are never fewer than may
-        /// compute.
-        blocking_threads_max: usize as Number = 512, 1..=StageBuilder::THREADS_MAX;
+        /// compute. One client holds at most seven eighths of those that others leave, 504 of 576
+        /// if it is alone; of fewer than 8 it may hold all.
+        blocking_threads_max: usize as Number = 576, 1..=StageBuilder::THREADS_MAX;
 
         /// Time that work may wait for a thread; 503 for what would wait longer.
         ///

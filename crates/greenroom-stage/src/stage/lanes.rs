@@ -48,6 +48,12 @@ impl Band {
         }
     }
 
+    /// Returns those of the clients whose work in this band has no turn when theirs has none.
+    /// Critical work is little, and needed most when there is overload.
+    fn without(self, clients: &[u64]) -> &[u64] {
+        if self == Self::Critical { &[] } else { clients }
+    }
+
     /// True if work of this band has its turn before, or in turn with, work of the other.
     fn goes_before(self, other: Self) -> bool {
         self == Self::Critical || (self.length() == other.length() && self as u8 <= other as u8)
@@ -159,8 +165,15 @@ impl<T> Lanes<T> {
     }
 
     pub(crate) fn len_of(&self, length: Length) -> usize {
+        self.len_without(length, &[])
+    }
+
+    /// Returns the number of waiting items of this length that [have a turn](Self::without) without
+    /// these clients.
+    pub(crate) fn len_without(&self, length: Length, clients: &[u64]) -> usize {
         let bands = BANDS.iter().filter(|band| band.length() == length);
-        bands.map(|band| self.queues[*band as usize].len()).sum()
+        let len = |band: &Band| self.queue(*band).len_without(band.without(clients));
+        bands.map(len).sum()
     }
 
     pub(crate) fn queue(&self, band: Band) -> &BandQueue<T> {
@@ -171,22 +184,39 @@ impl<T> Lanes<T> {
         self.queues[entry.band as usize].push(entry, work, &self.usage);
     }
 
-    /// Takes the work whose turn it is, of the lengths for which a thread may be had. The time it
-    /// is expected to use is charged now, or the next would be of the same flow.
+    /// Takes the work whose turn it is, of the lengths for which a thread may be had, and
+    /// [without](Self::without) the clients that may have none. The time it is expected to use is
+    /// charged now, or the next would be of the same flow.
     pub(crate) fn pop(
         &mut self,
         may_take: impl Fn(Length) -> bool,
+        clients: &[u64],
         now: Instant,
     ) -> Option<Taken<T>> {
-        let taken = self
-            .pop_out_of_order(&may_take, now)
-            .or_else(|| self.pop_of(&BANDS, &may_take, now))?;
+        let taken = self.without(clients, |lanes| {
+            lanes
+                .pop_out_of_order(&may_take, now)
+                .or_else(|| lanes.pop_of(&BANDS, &may_take, now))
+        })?;
         self.taken += 1;
         self.usage.charge(taken.turn.flow, taken.turn.expected, now);
         if self.is_empty() {
             self.standing.emptied();
         }
         Some(taken)
+    }
+
+    /// Looks at the lanes as if nothing waited of these clients, critical work apart.
+    pub(crate) fn without<R>(&mut self, clients: &[u64], look: impl FnOnce(&mut Self) -> R) -> R {
+        if clients.is_empty() && !self.queues.iter().any(BandQueue::holds_back) {
+            return look(self);
+        }
+        let aside = BANDS.map(|band| self.queues[band as usize].set_aside(band.without(clients)));
+        let looked = look(self);
+        for (queue, aside) in self.queues.iter_mut().zip(aside) {
+            queue.put_back(aside, &self.usage);
+        }
+        looked
     }
 
     /// Takes the work whose turn it is whatever goes before it.

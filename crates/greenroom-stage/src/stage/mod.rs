@@ -23,6 +23,7 @@ mod stats;
 mod status;
 mod submission;
 mod sync;
+mod thread_limit;
 mod ticket;
 mod worker;
 

@@ -7,6 +7,8 @@ use std::time::{Duration, Instant};
 
 use super::lanes::{Band, Ended, Entry, LENGTHS, Lanes, Length, Spent, Taken};
 use super::sync::{Condvar, Mutex, MutexGuard};
+use super::thread_limit::clients_at_limit;
+use crate::fair::Flow;
 
 /// The time from which a run that was taken for short counts as long, if it computes.
 const LONG_FROM: Duration = Duration::from_millis(10);
@@ -34,6 +36,8 @@ pub(crate) struct View<'a, T> {
     pub(crate) waiting: usize,
     /// Threads at work, or announced for it.
     pub(crate) started: usize,
+    /// Clients that are given no more threads for now.
+    pub(crate) at_limit: &'a [u64],
 }
 
 /// A thread that is at work, as the controller sees it.
@@ -62,7 +66,7 @@ pub(crate) enum Pushed<T> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counts {
     pub(crate) waiting: usize,
-    /// The same by [`Length`].
+    /// Those by [`Length`] that may be given a thread, if there is one.
     pub(crate) waiting_of: [usize; LENGTHS.len()],
     pub(crate) threads: usize,
     /// Threads at work, or announced for it.
@@ -84,7 +88,7 @@ struct Worker {
 /// The origin of a worker's run.
 #[derive(Clone, Copy, Debug)]
 struct RunOf {
-    route: u64,
+    flow: Flow,
     since: Instant,
     /// It was taken for short, and is not.
     is_mistaken: bool,
@@ -113,6 +117,8 @@ struct State<T> {
     gates: [Gate; LENGTHS.len()],
     /// Runs at work that were taken for short, and are not.
     mistaken: usize,
+    /// Clients that are given no more threads for now.
+    at_limit: Vec<u64>,
     is_controller_notified: bool,
     is_closed: bool,
     /// The fewest idle threads since `idle_since`: these were not needed.
@@ -153,6 +159,7 @@ impl<T> Scheduler<T> {
                 created: 0,
                 gates: [Gate::default(); LENGTHS.len()],
                 mistaken: 0,
+                at_limit: Vec::new(),
                 is_controller_notified: false,
                 is_closed: false,
                 idle_least: 0,
@@ -257,7 +264,7 @@ impl<T> Scheduler<T> {
         idle_timeout: Duration,
     ) -> Option<Taken<T>> {
         let mut state = self.lock();
-        state.end_run(worker);
+        state.end_run(worker, self.bounds);
         if let Some(spent) = spent {
             state.lanes.settle(&spent, Instant::now());
         }
@@ -348,7 +355,7 @@ impl<T> Scheduler<T> {
         start[Length::Short as usize] += state.note_mistaken(self.bounds, now);
         let mut wanted = 0;
         for length in LENGTHS {
-            let start = start[length as usize].min(state.lanes.len_of(length));
+            let start = start[length as usize].min(state.waiting_of(length));
             // `room` counts `extra`, which is still that of the last look.
             state.gates[length as usize].extra = 0;
             let room = state.room(length, self.bounds);
@@ -407,18 +414,24 @@ impl<T> State<T> {
             waiting: self.lanes.len() + self.reserved,
             started: self.started(),
             lanes: &mut self.lanes,
+            at_limit: &self.at_limit,
         }
     }
 
     fn counts(&self) -> Counts {
         Counts {
             waiting: self.lanes.len(),
-            waiting_of: LENGTHS.map(|length| self.lanes.len_of(length)),
+            waiting_of: LENGTHS.map(|length| self.waiting_of(length)),
             threads: self.threads,
             started: self.started(),
             working: self.working(),
             blocked: self.gates.iter().map(|gate| gate.blocked).sum(),
         }
+    }
+
+    /// Returns how much work of this length waits whose client may be given a thread.
+    fn waiting_of(&self, length: Length) -> usize {
+        self.lanes.len_without(length, &self.at_limit)
     }
 
     /// Returns how many more threads may take runs of this length.
@@ -430,7 +443,7 @@ impl<T> State<T> {
 
     /// Returns how many threads would find work that they may take.
     fn wanted(&self, bounds: Bounds) -> usize {
-        let wanted = |length| self.lanes.len_of(length).min(self.room(length, bounds));
+        let wanted = |length| self.waiting_of(length).min(self.room(length, bounds));
         LENGTHS.map(wanted).iter().sum()
     }
 
@@ -444,7 +457,9 @@ impl<T> State<T> {
 
     /// True if a thread comes for each waiting run of this length.
     fn is_awaited(&self, length: Length, bounds: Bounds) -> bool {
-        self.lanes.len_of(length) <= self.room(length, bounds)
+        let waiting = self.lanes.len_of(length);
+        waiting == self.waiting_of(length)
+            && waiting <= self.room(length, bounds)
             && self.wanted(bounds) <= self.coming()
     }
 
@@ -486,10 +501,11 @@ impl<T> State<T> {
         worker.working = Some(length);
         worker.run += 1;
         worker.run_of = Some(RunOf {
-            route: taken.turn.flow.route,
+            flow: taken.turn.flow,
             since: now,
             is_mistaken: false,
         });
+        self.note_limit(bounds);
         Some(taken)
     }
 
@@ -498,7 +514,7 @@ impl<T> State<T> {
         let room = LENGTHS.map(|length| self.room(length, bounds));
         let may_take = |length: Length| room[length as usize] > 0;
         loop {
-            let taken = self.lanes.pop(may_take, now)?;
+            let taken = self.lanes.pop(may_take, &self.at_limit, now)?;
             // Short work that somebody has called critical stays before all other.
             let may_go_back = taken.band == Band::Short && !taken.is_begun;
             if !may_go_back || !self.is_mistaken(taken.turn.flow.route) {
@@ -509,7 +525,7 @@ impl<T> State<T> {
     }
 
     fn is_mistaken(&self, route: u64) -> bool {
-        let is_of_route = |run: RunOf| run.is_mistaken && run.route == route;
+        let is_of_route = |run: RunOf| run.is_mistaken && run.flow.route == route;
         self.mistaken > 0
             && self
                 .workers
@@ -543,7 +559,7 @@ impl<T> State<T> {
     }
 
     /// Ends the worker's run; or, before its first one, counts it as arrived.
-    fn end_run(&mut self, worker: usize) {
+    fn end_run(&mut self, worker: usize, bounds: Bounds) {
         let worker = self.workers[worker].as_mut().expect("it has entered");
         let Some(length) = worker.working.take() else {
             self.created -= 1;
@@ -555,6 +571,14 @@ impl<T> State<T> {
         worker.is_blocked = false;
         let run = worker.run_of.take();
         self.mistaken -= usize::from(run.is_some_and(|run| run.is_mistaken));
+        self.note_limit(bounds);
+    }
+
+    /// Finds the clients that are given no more threads, after a run has begun or ended.
+    fn note_limit(&mut self, bounds: Bounds) {
+        let runs = self.workers.iter().flatten();
+        let clients = runs.filter_map(|worker| Some(worker.run_of?.flow.client));
+        self.at_limit = clients_at_limit(clients, self.working(), bounds);
     }
 
     fn leave(&mut self, worker: usize) {

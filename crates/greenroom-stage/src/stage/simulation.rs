@@ -154,6 +154,7 @@ impl Simulation {
             waiting: self.lanes.len(),
             started: self.threads.iter().flatten().count(),
             lanes: &mut self.lanes,
+            at_limit: &[],
         };
         match admit::admit(&mut view, &submission, 0, &state, now) {
             Ok(terms) => self.enter(index, submission, terms, cost),
@@ -191,7 +192,7 @@ impl Simulation {
     fn begin_runs(&mut self) {
         while let Some(thread) = self.threads.iter().position(Option::is_none) {
             let now = self.start + self.now;
-            let Some(taken) = self.lanes.pop(|_| true, now) else {
+            let Some(taken) = self.lanes.pop(|_| true, &[], now) else {
                 return;
             };
             assert_eq!(taken.band.length(), Length::Long);

@@ -173,6 +173,7 @@ impl Simulation {
             waiting: self.lanes.len(),
             started: self.is_working.iter().filter(|works| **works).count(),
             lanes: &mut self.lanes,
+            at_limit: &[],
         };
         match admit::admit(&mut view, &submission, 0, &state, self.start + self.now) {
             Ok(terms) => {
@@ -219,7 +220,7 @@ impl Simulation {
     fn begin_runs(&mut self) {
         while let Some(thread) = self.is_working.iter().position(|works| !works) {
             let now = self.start + self.now;
-            let Some(taken) = self.lanes.pop(|_| true, now) else {
+            let Some(taken) = self.lanes.pop(|_| true, &[], now) else {
                 return;
             };
             let mut spent = Spent::nothing(&taken, now);

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 use greenroom_stage::fair::STATED_MAX;
-use greenroom_stage::{Client, JoinHandle, Reason, Stage};
-use tokio::sync::oneshot;
+use greenroom_stage::{Client, JoinHandle, Priority, Reason, Stage};
+use tokio::sync::{Barrier, oneshot};
 
 use crate::{builder, occupy, one_thread, within};
 
@@ -122,6 +122,77 @@ async fn a_full_queue_has_room_for_who_comes_for_the_first_time() {
         assert_eq!(polite.rejected(), None);
         drop(release);
         assert_eq!(polite.await.unwrap(), "served");
+    })
+    .await;
+}
+
+/// Each of the polite client's runs gives its thread to the flood at its end, if that may take it:
+/// to its new work, or to what has waited for something else before.
+#[tokio::test]
+async fn blocking_calls_of_one_client_leave_threads_to_others() {
+    const FLOOD: usize = 40;
+    within(async {
+        for waits_before in [false, true] {
+            let stage = builder().threads(1..=1).blocking_threads_max(16);
+            let stage = stage.build().unwrap();
+            let (release, released) = mpsc::channel::<()>();
+            let released = Arc::new(Mutex::new(released));
+            let all_have_begun = Arc::new(Barrier::new(FLOOD + 1));
+            let block = || {
+                let released = Arc::clone(&released);
+                let all_have_begun = Arc::clone(&all_have_begun);
+                let run = async move {
+                    if waits_before {
+                        all_have_begun.wait().await;
+                    }
+                    released.lock().unwrap().recv().unwrap_err();
+                };
+                Client::named("flood").within(|| stage.spawn(run))
+            };
+            let flood: Vec<_> = (0..FLOOD).map(|_| block()).collect();
+            if waits_before {
+                all_have_begun.wait().await;
+            }
+            while stage.status().threads.working < 14 {
+                tokio::task::yield_now().await;
+            }
+            for _ in 0..20 {
+                let polite = Client::named("polite");
+                let served = polite.within(|| stage.run(|| "served")).await;
+                assert_eq!(served, Ok("served"));
+            }
+            assert!(stage.status().threads.working <= 15);
+            drop(release);
+            for run in flood {
+                assert_eq!(run.await, Ok(()));
+            }
+        }
+    })
+    .await;
+}
+
+/// All clients of a server that does not know them are one.
+#[tokio::test]
+async fn blocking_calls_of_one_client_leave_a_thread_to_its_critical_work() {
+    within(async {
+        let stage = builder().threads(1..=1).blocking_threads_max(8);
+        let stage = stage.build().unwrap();
+        let (release, released) = mpsc::channel::<()>();
+        let released = Arc::new(Mutex::new(released));
+        let block = || {
+            let released = Arc::clone(&released);
+            stage.run(move || released.lock().unwrap().recv().is_err())
+        };
+        let blocked: Vec<_> = (0..10).map(|_| block()).collect();
+        while stage.status().threads.working < 7 {
+            tokio::task::yield_now().await;
+        }
+        for _ in 0..10 {
+            let served = stage.spawn_as(Priority::Critical, async { "served" }).await;
+            assert_eq!(served, Ok("served"));
+        }
+        drop(release);
+        join_all(blocked).await;
     })
     .await;
 }
