@@ -22,8 +22,9 @@ use decide::threads_to_start;
 /// The time between two looks at a stage in which something waits.
 const TICK: Duration = Duration::from_millis(4);
 
-/// Every fifth look, after 20 ms, is for overdue work as well: for that all that waits is looked
-/// at, under the lock that the stage's threads and all loops need.
+/// Every fifth look, after 20 ms, is for overdue work as well, and for begun work whose client has
+/// left: for that all that waits is looked at, under the lock that the stage's threads and all
+/// loops need.
 const OVERDUE_EVERY: u32 = 5;
 
 /// Stages that have work and no thread on its way to take it.
@@ -85,10 +86,11 @@ impl Inbox {
 }
 
 impl Attended {
-    /// Drops overdue work, and starts the threads that the stage needs. `false` if nothing waits
-    /// any more.
+    /// Drops overdue work, brings forward what is to be dropped by a thread, and starts the threads
+    /// that the stage needs. `false` if nothing waits any more.
     fn look_after(&mut self, clocks: &mut Clocks) -> bool {
         if self.looks.is_multiple_of(OVERDUE_EVERY) {
+            self.stage.bring_forward_left();
             self.stage.drop_overdue();
         }
         self.looks = self.looks.wrapping_add(1);

@@ -136,10 +136,15 @@ impl<T> BandQueue<T> {
     /// Takes the begun work whose turn it is.
     pub(crate) fn pop_begun(&mut self) -> Option<Turn<T>> {
         let turn = self.begun.pop()?;
+        self.forget_owed_if_none();
+        Some(turn)
+    }
+
+    /// Forgets what begun work is to use before new work begins, if none waits.
+    fn forget_owed_if_none(&mut self) {
         if !self.begun.has_next() {
             (self.owed, self.spare) = (Duration::ZERO, Duration::ZERO);
         }
-        Some(turn)
     }
 
     /// Takes into account the time that begun work of this band has used.
@@ -185,6 +190,13 @@ impl<T> BandQueue<T> {
     /// Takes out the new work for which `is_out` holds. Work that was begun ends at its turn.
     pub(crate) fn take_out(&mut self, is_out: impl FnMut(&T) -> bool) -> Vec<T> {
         self.new.take_out(is_out)
+    }
+
+    /// Takes out the begun work for which `is_out` holds.
+    pub(crate) fn take_out_begun(&mut self, is_out: impl FnMut(&T) -> bool) -> Vec<Turn<T>> {
+        let out = self.begun.take_out(is_out);
+        self.forget_owed_if_none();
+        out
     }
 }
 

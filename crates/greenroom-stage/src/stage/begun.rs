@@ -128,15 +128,34 @@ impl<T> Begun<T> {
     /// nobody knows, and the order of what waits is settled.
     pub(super) fn pop(&mut self) -> Option<Turn<T>> {
         let Reverse(woken) = self.heap.pop()?;
+        Some(self.taken(woken))
+    }
+
+    /// Takes out all work for which `is_out` holds, in no particular order.
+    pub(super) fn take_out(&mut self, mut is_out: impl FnMut(&T) -> bool) -> Vec<Turn<T>> {
+        let mut out = Vec::new();
+        for heap in self.held_back.values_mut().chain([&mut self.heap]) {
+            let all = std::mem::take(heap).into_iter();
+            let (of_heap, rest): (Vec<_>, Vec<_>) = all.partition(|woken| is_out(&woken.0.work));
+            out.extend(of_heap);
+            *heap = rest.into();
+        }
+        self.held_back.retain(|_, work| !work.is_empty());
+        out.into_iter()
+            .map(|Reverse(woken)| self.taken(woken))
+            .collect()
+    }
+
+    fn taken(&mut self, woken: Woken<T>) -> Turn<T> {
         self.backlog = self.backlog.saturating_sub(woken.rest);
         if self.is_empty() {
             self.heaviest = 0.0;
         }
-        Some(Turn {
+        Turn {
             flow: woken.flow,
             expected: Duration::ZERO,
             work: woken.work,
-        })
+        }
     }
 
     pub(super) fn next(&mut self, usage: &Usage) -> Option<Next> {
@@ -294,6 +313,22 @@ mod tests {
             order.extend(begun.pop().map(|turn| turn.work));
         }
         assert_eq!(order, [0, 1, 2, 3]);
+    }
+
+    #[test]
+    fn what_is_taken_out_waits_no_more() {
+        let now = Instant::now();
+        let (usage, mut begun) = (Usage::new(now), Begun::default());
+        for work in 0..10 {
+            begun.push(flow(u64::from(work % 2)), MS, 0.0, work, &usage);
+        }
+        begun.hold_back(&[0]);
+        let out = begun.take_out(|work| *work < 6);
+        assert_eq!((out.len(), begun.len(), begun.backlog()), (6, 4, 4 * MS));
+        begun.hold_back(&[]);
+        begun.hold_back(&[]);
+        assert!(!begun.holds_back());
+        assert_eq!(order(begun), [6, 7, 8, 9]);
     }
 
     #[test]

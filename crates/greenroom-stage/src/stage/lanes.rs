@@ -73,6 +73,20 @@ pub(crate) struct Entry {
     pub(crate) is_begun: bool,
 }
 
+impl Entry {
+    /// Returns the entry of begun work that is only to be dropped, as its client has left. It goes
+    /// with critical work: what it holds may be what all others wait for.
+    pub(crate) fn of_left(flow: Flow) -> Self {
+        Self {
+            band: Band::Critical,
+            flow,
+            expected: Duration::ZERO,
+            advance: None,
+            is_begun: true,
+        }
+    }
+}
+
 /// Time that a flow is charged with for a run, and has not used by a moment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Advance {
@@ -329,6 +343,15 @@ impl<T> Lanes<T> {
     pub(crate) fn backlog(&self, band: Band) -> Duration {
         let bands = BANDS.iter().filter(|other| other.goes_before(band));
         bands.map(|other| self.queue(*other).backlog()).sum()
+    }
+
+    /// Moves begun work forward for which `has_left` holds: see [`Entry::of_left`].
+    pub(crate) fn bring_forward(&mut self, mut has_left: impl FnMut(&T) -> bool) {
+        for band in &BANDS[1..] {
+            for turn in self.queues[*band as usize].take_out_begun(&mut has_left) {
+                self.push(Entry::of_left(turn.flow), turn.work);
+            }
+        }
     }
 
     /// Takes out the new work for which `is_out` holds.

@@ -380,6 +380,11 @@ impl<T> Scheduler<T> {
         self.lock().lanes.take_out(is_out)
     }
 
+    /// Moves begun work forward for which `has_left` holds.
+    pub(crate) fn bring_forward(&self, has_left: impl FnMut(&T) -> bool) {
+        self.lock().lanes.bring_forward(has_left);
+    }
+
     /// Takes into account the time that was used by a run that was given up.
     pub(crate) fn learn(&self, route: u64, run: Ended) {
         self.lock().lanes.learn(route, run);

@@ -45,6 +45,8 @@ pub(crate) struct Shared {
     meters: OnceLock<Meters>,
     /// Waiting work whose client has left.
     abandoned: AtomicUsize,
+    /// Clients of begun work have left since that was looked for.
+    have_left: AtomicBool,
     /// Bytes that the work in the queue takes.
     held_bytes: AtomicUsize,
     threads_started: AtomicUsize,
@@ -61,6 +63,7 @@ impl Shared {
             meters: OnceLock::new(),
             settings,
             abandoned: AtomicUsize::new(0),
+            have_left: AtomicBool::new(false),
             held_bytes: AtomicUsize::new(0),
             threads_started: AtomicUsize::new(0),
             has_warned: AtomicBool::new(false),
@@ -185,6 +188,15 @@ impl Shared {
         }
     }
 
+    /// Brings begun work forward whose client has left while it waited for a thread. Its future is
+    /// dropped by the thread that takes it, and gives back what it holds.
+    pub(crate) fn bring_forward_left(&self) {
+        if self.have_left.swap(false, Ordering::AcqRel) {
+            self.scheduler
+                .bring_forward(|work| work.metadata().has_left());
+        }
+    }
+
     fn take_out(&self, is_out: impl Fn(&Ticket) -> bool) -> Vec<Work> {
         // Dropped by the caller, outside the scheduler's lock: destructors are foreign code.
         let out = self.scheduler.take_out(|work| is_out(work.metadata()));
@@ -195,7 +207,8 @@ impl Shared {
 
     /// Gives up work whose client has left. Work that has not begun stays in the queue, and is
     /// swept out once it is more than half of it: so the queue is bounded, and leaving costs
-    /// little.
+    /// little. Begun work that waits for a wake-up comes next, to be dropped; if it waits for a
+    /// thread already, it is brought forward at the controller's look.
     pub(crate) fn abandon(&self, ticket: &Ticket) {
         self.stats.lock().cancelled += 1;
         self.meters().cancelled();
@@ -203,6 +216,9 @@ impl Shared {
         self.abandoned.fetch_add(1, Ordering::Relaxed);
         if !ticket.abandon() {
             self.abandoned.fetch_sub(1, Ordering::Relaxed);
+            if ticket.leave() {
+                self.have_left.store(true, Ordering::Release);
+            }
             return;
         }
         self.sweep(SWEPT_FOR_ROOM);

@@ -10,6 +10,7 @@ const QUEUED: u8 = 0;
 const BEGUN: u8 = 1;
 const ABANDONED: u8 = 2;
 const LATE: u8 = 3;
+const LEFT: u8 = 4;
 
 /// The terms on which a run was admitted, and its progress since.
 #[derive(Debug)]
@@ -62,6 +63,9 @@ impl Ticket {
 
     /// Returns the entry with which its work enters the lanes.
     pub(crate) fn entry(&self) -> Entry {
+        if self.has_left() {
+            return Entry::of_left(self.flow());
+        }
         let wanted = Duration::from_nanos(self.wanted.load(Ordering::Relaxed));
         let is_begun = self.has_begun();
         let is_charged = is_begun && self.is_charged.load(Ordering::Relaxed);
@@ -109,7 +113,12 @@ impl Ticket {
     }
 
     pub(crate) fn has_begun(&self) -> bool {
-        self.progress.load(Ordering::Acquire) == BEGUN
+        matches!(self.progress.load(Ordering::Acquire), BEGUN | LEFT)
+    }
+
+    /// True if it has begun and its client has left: it is only to be dropped.
+    pub(crate) fn has_left(&self) -> bool {
+        self.progress.load(Ordering::Acquire) == LEFT
     }
 
     pub(crate) fn is_abandoned(&self) -> bool {
@@ -117,21 +126,25 @@ impl Ticket {
     }
 
     pub(crate) fn begin(&self) -> bool {
-        self.leave_queue(BEGUN)
+        self.go_on(QUEUED, BEGUN)
     }
 
     pub(crate) fn abandon(&self) -> bool {
-        self.leave_queue(ABANDONED)
+        self.go_on(QUEUED, ABANDONED)
     }
 
     pub(crate) fn drop_late(&self) -> bool {
-        self.leave_queue(LATE)
+        self.go_on(QUEUED, LATE)
     }
 
-    /// Takes it out of the queue. Of several callers only one succeeds.
-    fn leave_queue(&self, to: u8) -> bool {
+    pub(crate) fn leave(&self) -> bool {
+        self.go_on(BEGUN, LEFT)
+    }
+
+    /// Of several callers only one succeeds.
+    fn go_on(&self, from: u8, to: u8) -> bool {
         let order = (Ordering::AcqRel, Ordering::Acquire);
-        let left = self.progress.compare_exchange(QUEUED, to, order.0, order.1);
-        left.is_ok()
+        let gone_on = self.progress.compare_exchange(from, to, order.0, order.1);
+        gone_on.is_ok()
     }
 }

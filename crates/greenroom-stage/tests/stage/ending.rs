@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::join_all;
+use greenroom_stage::{Error, Priority};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
-use crate::{builder, one_thread, within};
+use crate::{Order, builder, occupy, one_thread, within};
 
 struct Counted(Arc<AtomicUsize>);
 
@@ -69,6 +70,55 @@ async fn what_runs_ends_at_its_next_await_when_its_client_leaves() {
         }
         assert!(held.send(()).is_err(), "the handler's half is gone");
         assert_eq!(stage.status().cancelled, 1);
+    })
+    .await;
+}
+
+struct OnDrop<F: FnOnce()>(Option<F>);
+
+impl<F: FnOnce()> Drop for OnDrop<F> {
+    fn drop(&mut self) {
+        self.0.take().unwrap()();
+    }
+}
+
+/// It waits for something, or was woken and waits for a thread.
+#[tokio::test]
+async fn what_has_begun_gives_back_what_it_holds_before_others_begin_when_its_client_leaves() {
+    within(async {
+        for is_woken in [false, true] {
+            let stage = builder().threads(1..=1).blocking_threads_max(1);
+            let stage = stage.queue_wait_max(Duration::from_millis(50));
+            let stage = stage.build().unwrap();
+            let order = Order::default();
+            let held = OnDrop(Some(order.note("given back")));
+            let (wake, woken) = oneshot::channel();
+            let (begun, has_begun) = oneshot::channel();
+            let left = stage.spawn(async move {
+                let _held = held;
+                begun.send(()).unwrap();
+                woken.await
+            });
+            has_begun.await.unwrap();
+            let release = occupy(&stage).await;
+            let mut wake = Some(wake);
+            if is_woken {
+                wake.take().unwrap().send(()).unwrap();
+            }
+            drop(left);
+            // By then the stage has looked for what is not to wait any longer.
+            let late = stage.run(|| ()).await;
+            assert!(matches!(late, Err(Error::Rejected(_))));
+            let other = || {
+                let note = order.note("other");
+                stage.spawn_as(Priority::Critical, async { note() })
+            };
+            let others: Vec<_> = (0..5).map(|_| other()).collect();
+            drop(release);
+            join_all(others).await;
+            let place = order.names().iter().position(|name| *name == "given back");
+            assert!(matches!(place, Some(0 | 1)), "{place:?}");
+        }
     })
     .await;
 }
