@@ -45,7 +45,10 @@ impl Origin {
     /// admitted as, it has the priority of its placement.
     pub(super) fn of_body(&self) -> Self {
         Self {
-            rank: Rank::of(self.placement.settings.priority),
+            rank: Rank {
+                priority: self.placement.settings.priority,
+                ..self.rank
+            },
             ..self.clone()
         }
     }

@@ -12,7 +12,6 @@ use super::admit;
 use super::builder::Settings;
 use super::error::{Panicked, Reason, Rejected};
 use super::meters::Meters;
-use super::priority::Rank;
 use super::scheduler::{Pushed, Scheduler};
 use super::stats::{Run, Stats};
 use super::status::{StageStatus, Threads};
@@ -97,10 +96,6 @@ impl Shared {
             wait_max: None,
             expected: Duration::ZERO,
             computes: !submission.is_likely_short,
-        };
-        let submission = Submission {
-            rank: Rank::of(submission.rank.priority),
-            ..submission
         };
         let ticket = Ticket::new(submission, terms, 0, Instant::now());
         ticket.begin();

@@ -105,6 +105,26 @@ async fn the_bodies_of_a_short_route_do_not_wait_for_what_computes() {
     .await;
 }
 
+/// Nothing is known of it yet, and its handler does not wait either.
+#[tokio::test]
+async fn the_body_of_a_new_route_does_not_wait_for_what_computes() {
+    within(async {
+        let items = || stream::iter(["one", "two"]).map(Ok::<_, Infallible>);
+        let handler = move || async move { Body::from_stream(items()) };
+        let app = Router::new().route("/bodies/new", get(handler));
+        let stage = patient().threads(1..=1).build().unwrap();
+        let address = serve(app.layer(whatever_it_takes(&stage))).await;
+        let computing = compute_on(&stage).await;
+        let mut client = Client::connect(address).await;
+        start(&mut client, "/bodies/new").await;
+        for expected in ["one", "two", ""] {
+            assert_eq!(client.receive_chunk().await.as_deref(), Some(expected));
+        }
+        drop(computing);
+    })
+    .await;
+}
+
 /// A body with a known length, as that of a file.
 struct Sized(Gate, usize);
 

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use super::Pace;
 use crate::placement::origin::Origin;
-use crate::stage::Submission;
+use crate::stage::{Rank, Submission};
 
 /// The poll time of a body and its handler, for its route. It moves with the body.
 ///
@@ -41,13 +41,15 @@ impl Account {
         self.pace.is_on_stage() || self.origin.route().is_kept_on_stage()
     }
 
-    /// Describes its next poll on the stage, which is likely short if those of its route are: else
-    /// it would wait for what computes, and its handler did not. Of a body that was long itself
-    /// that is known better.
+    /// Describes its next poll on the stage, which is likely short if those of its route are, or if
+    /// nothing was known of them: else it would wait for what computes, and its handler did not. Of
+    /// a body that was long itself that is known better.
     pub(super) fn submission(&self) -> Submission {
         let submission = self.origin.submission();
+        let rank = submission.rank;
         Submission {
-            is_likely_short: submission.is_likely_short && !self.is_long(),
+            rank: Rank::of(rank.priority),
+            is_likely_short: (submission.is_likely_short || rank.is_unproven) && !self.is_long(),
             ..submission
         }
     }
@@ -98,7 +100,7 @@ mod tests {
     use crate::placement::route::Route;
     use crate::placement::rule::{LONG_RUN, STREAK_FIRST, STREAK_LIKELY};
     use crate::stage::lanes::Band;
-    use crate::stage::{Priority, Rank, Stage};
+    use crate::stage::{Priority, Stage};
     use http::Method;
     use std::sync::Arc;
 
@@ -126,9 +128,9 @@ mod tests {
         Account::new(origin, TINY, false)
     }
 
-    /// A download takes longer than what its request was admitted as.
+    /// It is not critical, whatever its request was admitted as: a download takes longer.
     #[test]
-    fn the_body_of_a_new_route_is_neither_critical_nor_short() {
+    fn the_body_of_a_new_route_is_short_until_it_is_long_itself() {
         let (placement, route) = staged();
         let rank = route.rank(Priority::Normal);
         assert!(rank.is_unproven);
@@ -140,7 +142,10 @@ mod tests {
             is_inline: false,
         };
         assert_eq!(origin.submission().band(), Band::Short);
-        assert_eq!(origin.of_body().submission().band(), Band::Normal);
+        let mut account = Account::new(origin.of_body(), TINY, false);
+        assert_eq!(account.submission().band(), Band::Short);
+        account.polled(2 * LONG_RUN, false);
+        assert_eq!(account.submission().band(), Band::Normal);
     }
 
     /// Whatever its route was so far.
