@@ -312,6 +312,14 @@ impl<T> Lanes<T> {
         }
     }
 
+    /// Learns of a run that would have taken at least this time. If less was expected of it, that
+    /// was too little; if more was, that may be right.
+    pub(crate) fn learn_at_least(&mut self, route: u64, run: Ended) {
+        if run.wanted > self.expected(route, run.stated) {
+            self.learn(route, run);
+        }
+    }
+
     /// Returns the time that a run of this route is expected to use, for which its caller may have
     /// stated one.
     pub(crate) fn expected(&self, route: u64, stated: Option<Duration>) -> Duration {

@@ -70,8 +70,8 @@ impl<F> Metered<F> {
         }
     }
 
-    /// Records the time of a run that was given up in its midst: it shows how long such work takes,
-    /// too.
+    /// Records the time of a run that was given up in its midst: it shows how long such work takes
+    /// at least.
     fn give_up(mut self: Pin<&mut Self>) {
         let is_unfinished = self.as_mut().project().work.is_some();
         self.as_mut().discard();

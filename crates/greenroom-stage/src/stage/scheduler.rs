@@ -386,8 +386,8 @@ impl<T> Scheduler<T> {
     }
 
     /// Takes into account the time that was used by a run that was given up.
-    pub(crate) fn learn(&self, route: u64, run: Ended) {
-        self.lock().lanes.learn(route, run);
+    pub(crate) fn learn_at_least(&self, route: u64, run: Ended) {
+        self.lock().lanes.learn_at_least(route, run);
     }
 
     /// Lets all threads end once the lanes are empty.

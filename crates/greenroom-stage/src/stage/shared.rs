@@ -246,9 +246,9 @@ impl Shared {
 
     /// Records a run that was given up in its midst.
     pub(crate) fn gave_up(&self, ticket: &Ticket, run: &Run) {
-        self.stats.lock().record_run(run);
+        self.stats.lock().record_given_up(run);
         self.scheduler
-            .learn(ticket.flow().route, ticket.ended(run.wanted));
+            .learn_at_least(ticket.flow().route, ticket.ended(run.wanted));
     }
 
     /// Records the time that a run, or a part of it, has used.

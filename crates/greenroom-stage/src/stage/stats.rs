@@ -74,9 +74,17 @@ impl Stats {
         self.wait.saturating_record(micros(waited));
     }
 
-    /// Records the time of a run, whether it came to its end or not.
+    /// Records the time of a run that came to its end.
     pub(crate) fn record_run(&mut self, run: &Run) {
         self.held.record(run.held);
+    }
+
+    /// Records the time of a run that was given up. It would have taken at least as long: if that
+    /// is less than the mean, nothing is known of it.
+    pub(crate) fn record_given_up(&mut self, run: &Run) {
+        if run.held > self.held.mean() {
+            self.held.record(run.held);
+        }
     }
 
     pub(crate) fn record_end(&mut self, run: &Run, has_panicked: bool) {

@@ -1,14 +1,14 @@
 //! The order of turns among many flows: asserted by the order of the runs, and never by a clock.
 
 use std::sync::{Arc, Mutex, mpsc};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures_util::future::join_all;
 use greenroom_stage::fair::STATED_MAX;
 use greenroom_stage::{Client, JoinHandle, Priority, Reason, Stage};
 use tokio::sync::{Barrier, oneshot};
 
-use crate::{builder, occupy, one_thread, within};
+use crate::{builder, compute, occupy, one_thread, within};
 
 type Order = Arc<Mutex<Vec<&'static str>>>;
 
@@ -16,13 +16,6 @@ fn note(stage: &Stage, order: &Order, name: &'static str) -> JoinHandle<()> {
     let order = Arc::clone(order);
     let run = move || order.lock().unwrap().push(name);
     Client::named(name).within(|| stage.run(run))
-}
-
-fn compute(time: Duration) {
-    let began = Instant::now();
-    while began.elapsed() < time {
-        std::hint::spin_loop();
-    }
 }
 
 #[tokio::test]

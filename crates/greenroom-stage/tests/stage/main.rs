@@ -8,7 +8,7 @@ mod overload;
 mod running;
 
 use std::sync::{Arc, Mutex, mpsc};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use greenroom_stage::{JoinHandle, Priority, Stage, StageBuilder};
 use tokio::sync::oneshot;
@@ -53,6 +53,13 @@ async fn begin(
     });
     has_begun.await.unwrap();
     (wake, waiting)
+}
+
+fn compute(time: Duration) {
+    let began = Instant::now();
+    while began.elapsed() < time {
+        std::hint::spin_loop();
+    }
 }
 
 /// Occupies the stage's only thread until the sender is dropped.

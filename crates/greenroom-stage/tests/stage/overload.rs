@@ -2,8 +2,9 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use greenroom_stage::{Error, Priority, Reason, Stage};
+use tokio::sync::oneshot;
 
-use crate::{Order, begin, builder, occupy, one_thread, within};
+use crate::{Order, begin, builder, compute, occupy, one_thread, within};
 
 fn reason<T: std::fmt::Debug>(result: Result<T, Error>) -> Reason {
     match result.unwrap_err() {
@@ -92,6 +93,34 @@ async fn a_newcomer_is_refused_by_its_predicted_wait() {
         critical.await.unwrap();
         for spawned in let_in {
             spawned.await.unwrap();
+        }
+    })
+    .await;
+}
+
+/// They computed for little, or for longer than any before, until their clients left.
+#[tokio::test]
+async fn runs_that_are_given_up_may_make_predicted_waits_longer_and_never_shorter() {
+    const LONG: Duration = Duration::from_millis(20);
+    within(async {
+        for (ended, given_up) in [(LONG, Duration::ZERO), (Duration::ZERO, LONG)] {
+            let stage = one_thread();
+            stage.run(move || compute(ended)).await.unwrap();
+            for _ in 0..50 {
+                let (begun, has_begun) = oneshot::channel();
+                let left = stage.spawn(async move {
+                    compute(given_up);
+                    begun.send(()).unwrap();
+                    std::future::pending::<()>().await;
+                });
+                has_begun.await.unwrap();
+                drop(left);
+            }
+            let release = occupy(&stage).await;
+            let waiting = stage.run(|| ());
+            assert!(stage.predicted_wait() >= LONG / 2);
+            drop(release);
+            waiting.await.unwrap();
         }
     })
     .await;
