@@ -15,8 +15,9 @@ const STEP: Duration = Duration::from_millis(5);
 const QUERY: Duration = Duration::from_millis(20);
 
 pub(crate) async fn serve(address: &str) -> anyhow::Result<()> {
+    // The load is one client, which has 20 of them.
     let database = Stage::builder("database")
-        .blocking_threads_max(20)
+        .blocking_threads_max(22)
         .build()?;
     let app = Router::new()
         .route("/hello", get(async || "Hello World\n"))
