@@ -6,6 +6,7 @@ mod ours;
 mod peers;
 mod proxy;
 mod raw;
+mod readiness;
 #[path = "../../../../../crates/greenroom-load/tests/fixture/stall.rs"]
 mod stall;
 mod tls;
@@ -18,7 +19,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use clap::{Parser, ValueEnum};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, socket_with, sockopt};
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::{Builder, LocalOptions, LocalRuntime, Runtime};
 
 /// As long as the kernel's default limit (`somaxconn`), so that no server is measured by its
 /// backlog.
@@ -29,6 +30,10 @@ const BACKLOG: i32 = 4096;
 enum Kind {
     /// Epoll and a canned response: the physical limit
     Raw,
+    /// A canned response by a task of the runtime for each connection
+    Tasks,
+    /// A canned response to all connections of an epoll instance within the runtime's
+    Nested,
     /// hyper with a plain service
     Hyper,
     /// axum's `Router` behind `axum::serve`
@@ -80,25 +85,32 @@ struct Options {
     /// Server to which every request goes (proxy)
     #[arg(long)]
     upstream: Option<reqwest::Url>,
-    /// Say in each response that the connection stays, which HTTP/1.0 clients such as ab need (raw)
+    /// Say in each response that the connection stays, which HTTP/1.0 clients such as ab need (raw,
+    /// tasks, nested)
     #[arg(long)]
     say_keep_alive: bool,
     /// Milliseconds from a request to its response (raw)
     #[arg(long, value_name = "MILLISECONDS")]
     delay: Option<u64>,
-    /// Length of the body in bytes, instead of a few words (raw)
+    /// Length of the body in bytes, instead of a few words (raw, tasks, nested)
     #[arg(long, value_name = "BYTES")]
     body: Option<usize>,
 }
 
 fn main() -> anyhow::Result<()> {
     let options = Options::parse();
+    let response = || raw::response(options.body, options.say_keep_alive);
     match options.kind {
-        Kind::Raw => raw::serve(
-            listen(options.listen)?,
-            &raw::response(options.body, options.say_keep_alive),
-            options.delay.map(Duration::from_millis),
-        ),
+        Kind::Raw => {
+            let delay = options.delay.map(Duration::from_millis);
+            raw::serve(listen(options.listen)?, &response(), delay)
+        }
+        Kind::Tasks => {
+            local_runtime()?.block_on(readiness::tasks(listen(options.listen)?, response()))
+        }
+        Kind::Nested => {
+            local_runtime()?.block_on(readiness::nested(listen(options.listen)?, response()))
+        }
         Kind::Hyper if options.tls.is_some() => runtime()?.block_on(tls::serve(&options)),
         Kind::Hyper => runtime()?.block_on(peers::hyper(&options)),
         Kind::Axum => runtime()?.block_on(peers::axum(&options)),
@@ -125,4 +137,10 @@ fn listen(address: SocketAddr) -> io::Result<TcpListener> {
 /// One thread, as every server under comparison has.
 fn runtime() -> io::Result<Runtime> {
     Builder::new_current_thread().enable_all().build()
+}
+
+/// One thread, for tasks that stay on it.
+fn local_runtime() -> io::Result<LocalRuntime> {
+    let mut builder = Builder::new_current_thread();
+    builder.enable_all().build_local(LocalOptions::default())
 }

@@ -269,7 +269,7 @@ impl Connection {
 }
 
 /// Counts heads up to the first that asks to close: their number, their bytes, and whether one did.
-fn heads(input: &[u8]) -> (usize, usize, bool) {
+pub(crate) fn heads(input: &[u8]) -> (usize, usize, bool) {
     let (mut count, mut bytes, mut close) = (0, 0, false);
     while !close && let Some(end) = memmem::find(&input[bytes..], b"\r\n\r\n") {
         close = asks_to_close(&input[bytes..bytes + end + 2]);
