@@ -11,3 +11,10 @@ mod ports;
 
 pub use certificates::Certificates;
 pub use nats::{NatsCluster, NatsServer, NatsSettings, nats_server};
+
+/// Returns a port of the loopback that is free, and that no other test gets as long as this process
+/// runs.
+#[must_use]
+pub fn free_port() -> u16 {
+    ports::free_port()
+}

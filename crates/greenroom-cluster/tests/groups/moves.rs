@@ -1,11 +1,10 @@
 //! A node that moves from one server to another.
 
-use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
 use greenroom_actor::ActorSystem;
 use greenroom_cluster::{Cluster, ClusterSettings, Remote, RemoteError};
-use greenroom_test_servers::NatsServer;
+use greenroom_test_servers::{NatsServer, free_port};
 
 use crate::counter::{Counter, CounterRemoteMessages, LONG, spawn};
 use crate::gate::Gate;
@@ -66,11 +65,6 @@ impl Pair {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     }
-}
-
-fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    listener.local_addr().expect("it is bound").port()
 }
 
 /// Returns `true` if a client of the server takes what is sent to this node.
