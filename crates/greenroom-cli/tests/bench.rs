@@ -421,8 +421,9 @@ fn open_loop_sends_what_its_schedule_asks_for() {
         let server = Fixture::hello();
         let (run, json) = measured(&[&["-k"], flags].concat(), &server.url("/"));
         let run = run.expect_status(0);
-        // A machine that has too much to do may be late with what is due last.
+        // A busy machine may be late with what is due last.
         let sent = due - run.count("  Never sent:");
+        assert!(sent >= due - 1, "{sent}");
         assert_eq!(run.count("Complete requests:"), sent);
         assert_eq!(server.requests().len() as u64, sent);
         run.assert_prints(&[
