@@ -1,6 +1,6 @@
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, AtomicUsize, Ordering, fence};
 use std::time::Duration;
 
 use atomic_waker::AtomicWaker;
@@ -112,9 +112,12 @@ impl Core {
     pub(super) fn inject(&self, turn: Turn, home: u16) {
         let shared = self.worker(home);
         shared.inbox.push(turn);
+        // Orders the push before the looks at the worker, which says first that it is gone, or
+        // sleeps, and then looks at its inbox.
+        fence(Ordering::SeqCst);
         if shared.is_gone() {
             self.take_over(shared);
-        } else if !self.wake(shared) {
+        } else if !self.fetch(shared, shared.sleeper.wake_fenced()) {
             // It is at work, perhaps for long: another may steal this.
             self.wake_any();
         }
@@ -152,13 +155,17 @@ impl Core {
 
     /// Notes that a worker found work, or was polled for another reason, while it slept.
     pub(super) fn get_up(&self, worker: u16) {
-        if self.worker(worker).sleeper.wake() {
+        if self.worker(worker).sleeper.wake_fenced() {
             self.sleeping.fetch_sub(1, Ordering::Relaxed);
         }
     }
 
     fn wake(&self, shared: &WorkerShared) -> bool {
-        let is_woken = shared.sleeper.wake();
+        self.fetch(shared, shared.sleeper.wake())
+    }
+
+    /// Has a worker polled that was woken. Returns `true` if it was.
+    fn fetch(&self, shared: &WorkerShared, is_woken: bool) -> bool {
         if is_woken {
             self.sleeping.fetch_sub(1, Ordering::Relaxed);
             shared.waker.wake();
@@ -175,16 +182,20 @@ impl Core {
         let others = self.workers.len() - 1;
         (1..=others).find_map(|offset| {
             let shared = &self.workers[(usize::from(worker) + offset) % self.workers.len()];
-            shared.inbox.pop().or_else(|| steal_from(&shared.stealer))
+            let injected = shared.take_injected();
+            injected.or_else(|| steal_from(&shared.stealer))
         })
     }
 
     pub(super) fn take_injected(&self, worker: u16) -> Option<Turn> {
-        self.worker(worker).inbox.pop()
+        self.worker(worker).take_injected()
     }
 
-    pub(super) fn has_work(&self) -> bool {
-        self.workers().any(WorkerShared::has_waiting)
+    /// Returns `true` if there is work for a worker whose own queue is empty.
+    pub(super) fn has_work(&self, worker: u16) -> bool {
+        let own = self.worker(worker);
+        let mut others = self.workers().filter(|shared| !std::ptr::eq(*shared, own));
+        !own.inbox.is_empty() || others.any(WorkerShared::has_waiting)
     }
 
     pub(super) fn worker(&self, worker: u16) -> &WorkerShared {
@@ -274,6 +285,8 @@ impl Core {
         let worker = self.living(worker).unwrap_or(worker);
         let shared = self.worker(worker);
         let (key, is_earliest) = shared.timetable.set(at, alarm);
+        // The last worker to go closes the timetable, by its lock: this alarm was there by then, or
+        // that it is gone is seen.
         if shared.is_gone() && self.is_gone() {
             shared.timetable.close();
         }
@@ -359,9 +372,15 @@ impl WorkerShared {
     }
 
     fn is_gone(&self) -> bool {
-        // Orders the push before it with the load: `leave` stores first, then empties the inbox.
-        std::sync::atomic::fence(Ordering::SeqCst);
-        self.is_gone.load(Ordering::Relaxed)
+        self.is_gone.load(Ordering::SeqCst)
+    }
+
+    /// Takes an actor that others have scheduled. That there is none costs no fence, as `pop` does.
+    fn take_injected(&self) -> Option<Turn> {
+        if self.inbox.is_empty() {
+            return None;
+        }
+        self.inbox.pop()
     }
 
     pub(super) fn has_waiting(&self) -> bool {

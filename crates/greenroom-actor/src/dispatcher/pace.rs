@@ -15,6 +15,7 @@ const STRIDE_MAX: u32 = 64;
 /// The time that a worker has run in one go. Reading a clock costs about as much as a short
 /// message, so it is read once in a stride, which is shorter the longer messages take.
 pub(crate) struct Pace {
+    has_begun: Cell<bool>,
     begin: Cell<Instant>,
     looked: Cell<Instant>,
     stride: Cell<u32>,
@@ -27,6 +28,7 @@ impl Pace {
     pub(crate) fn new() -> Self {
         let now = Instant::now();
         Self {
+            has_begun: Cell::new(true),
             begin: Cell::new(now),
             looked: Cell::new(now),
             stride: Cell::new(1),
@@ -36,9 +38,14 @@ impl Pace {
         }
     }
 
-    pub(super) fn restart(&self, now: Instant) {
-        self.begin.set(now);
-        self.looked.set(now);
+    /// Begins a run, now if the time is given. Without it the run is likely to be a short one, and
+    /// begins with the first look at the clock, if it gets there.
+    pub(super) fn restart(&self, now: Option<Instant>) {
+        self.has_begun.set(now.is_some());
+        if let Some(now) = now {
+            self.begin.set(now);
+            self.looked.set(now);
+        }
         self.left_of_stride.set(self.stride.get());
         self.left.set(MESSAGES_MAX);
         self.is_spent.set(false);
@@ -65,10 +72,16 @@ impl Pace {
 
     fn look(&self) {
         let now = Instant::now();
-        let took = now - self.looked.replace(now);
         let stride = self.stride.get();
         let left = self.left.get().saturating_sub(stride);
         self.left.set(left);
+        if !self.has_begun.replace(true) {
+            self.begin.set(now);
+            self.looked.set(now);
+            self.left_of_stride.set(stride);
+            return;
+        }
+        let took = now - self.looked.replace(now);
         // A stride is to take at most an eighth of the run.
         let next = if took > RUN_MAX / 8 {
             stride / 2

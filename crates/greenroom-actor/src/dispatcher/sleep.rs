@@ -21,6 +21,12 @@ impl Sleeper {
     /// Returns `true` if the worker slept, and the caller is the one to wake it.
     pub(crate) fn wake(&self) -> bool {
         fence(Ordering::SeqCst);
+        self.wake_fenced()
+    }
+
+    /// Does the same for a caller that has a fence behind what it published, or has published
+    /// nothing, as the worker itself.
+    pub(crate) fn wake_fenced(&self) -> bool {
         self.0.load(Ordering::Relaxed) && self.0.swap(false, Ordering::AcqRel)
     }
 }

@@ -23,6 +23,10 @@ const LATE_MILLIS: u64 = 5;
 pub(super) struct Timetable {
     clock: Clock,
     alarms: Mutex<Alarms>,
+    /// The millisecond before which no alarm has to go off; 0 if waits are only noted, `u64::MAX`
+    /// if there is nothing. Written under the lock, so that the worker need not take it to see
+    /// that there is nothing to do.
+    next: AtomicU64,
     /// The millisecond for which the worker's timer is armed, or `u64::MAX`. Written under the
     /// lock.
     armed: AtomicU64,
@@ -47,13 +51,22 @@ impl Alarms {
         }
     }
 
-    /// Returns the alarms, those of the latest waits included.
+    /// Returns the alarms, those of the latest waits included, which begin now.
     #[inline]
-    fn settled(&mut self, clock: Clock) -> &mut Wheel<Alarm> {
+    fn settled(&mut self, clock: Clock, now: impl FnOnce() -> Instant) -> &mut Wheel<Alarm> {
         if self.waits.has_noted() {
-            self.waits.settle(&mut self.wheel, clock);
+            self.waits.settle(&mut self.wheel, clock, now());
         }
         &mut self.wheel
+    }
+
+    /// Returns the millisecond before which no alarm has to go off.
+    #[inline]
+    fn next(&self) -> u64 {
+        if self.waits.has_noted() {
+            return 0;
+        }
+        self.wheel.earliest().unwrap_or(u64::MAX)
     }
 }
 
@@ -71,6 +84,7 @@ impl Timetable {
                 wheel: Wheel::new(),
                 waits: Waits::new(),
             }),
+            next: AtomicU64::new(u64::MAX),
             armed: AtomicU64::new(u64::MAX),
         }
     }
@@ -80,6 +94,7 @@ impl Timetable {
         let deadline = self.clock.millisecond_after(at);
         let mut alarms = self.alarms.lock();
         let key = alarms.wheel.set(deadline, alarm);
+        self.publish(&alarms);
         (key, deadline < self.armed.load(Ordering::Relaxed))
     }
 
@@ -96,18 +111,17 @@ impl Timetable {
         timeout: Duration,
         waker: Waker,
     ) -> WaitKey {
-        let note = Note {
-            asked: Instant::now(),
-            timeout,
-            waker,
-        };
-        self.alarms.lock().waits.note(asker, callee, note)
+        let mut alarms = self.alarms.lock();
+        let key = alarms.waits.note(asker, callee, Note { timeout, waker });
+        self.publish(&alarms);
+        key
     }
 
     pub(super) fn end_wait(&self, key: WaitKey) {
         let mut alarms = self.alarms.lock();
         let Alarms { wheel, waits } = &mut *alarms;
         let removed = waits.remove(key, wheel);
+        self.publish(&alarms);
         drop(alarms);
         drop(removed);
     }
@@ -130,7 +144,7 @@ impl Timetable {
     /// Returns the actor that this one waits for, if it asks one.
     pub(super) fn waits_for(&self, asker: ActorId) -> Option<Arc<dyn AnyCell>> {
         let mut alarms = self.alarms.lock();
-        alarms.settled(self.clock);
+        alarms.settled(self.clock, Instant::now);
         alarms.waits.of(asker)
     }
 
@@ -138,7 +152,7 @@ impl Timetable {
     /// something else holds the thread that it is on, or it is gone.
     pub(super) fn go_off_late(&self, now: Instant) {
         let late = self.clock.millisecond(now).saturating_sub(LATE_MILLIS);
-        let earliest = self.alarms.lock().settled(self.clock).earliest();
+        let earliest = self.alarms.lock().settled(self.clock, || now).earliest();
         if earliest.is_some_and(|earliest| earliest <= late) {
             self.go_off(now);
         }
@@ -146,14 +160,18 @@ impl Timetable {
 
     /// Lets due alarms go off.
     pub(super) fn go_off(&self, now: Instant) {
+        let millisecond = self.clock.millisecond(now);
+        if millisecond < self.next.load(Ordering::Relaxed) {
+            return;
+        }
         let mut due = Vec::new();
         {
             let mut alarms = self.alarms.lock();
-            let wheel = alarms.settled(self.clock);
-            if wheel.earliest().is_none() {
-                return;
+            let wheel = alarms.settled(self.clock, || now);
+            if wheel.earliest().is_some() {
+                wheel.advance(millisecond, &mut due);
             }
-            wheel.advance(self.clock.millisecond(now), &mut due);
+            self.publish(&alarms);
         }
         for alarm in due {
             match alarm {
@@ -166,7 +184,7 @@ impl Timetable {
     /// Ends all alarms, as no worker is left to look: waiting tasks are woken now, and find the
     /// deadline past; calls are dropped.
     pub(super) fn close(&self) {
-        let alarms = self.alarms.lock().settled(self.clock).take_all();
+        let alarms = self.take_all();
         for alarm in alarms {
             match alarm {
                 Alarm::Wake(waker) => contain("a waker, at the end of a worker", || waker.wake()),
@@ -177,21 +195,48 @@ impl Timetable {
         }
     }
 
+    fn take_all(&self) -> Vec<Alarm> {
+        let mut alarms = self.alarms.lock();
+        let all = alarms.settled(self.clock, Instant::now).take_all();
+        self.publish(&alarms);
+        all
+    }
+
     /// Notes that the timer of the worker went off.
+    // Under the lock: whoever sets an alarm after that sees it, and what was set before the worker
+    // sees when it arms the timer.
     pub(super) fn disarm(&self) {
+        let _alarms = self.alarms.lock();
         self.armed.store(u64::MAX, Ordering::Relaxed);
+    }
+
+    /// Lets the latest waits begin, at the end of a run of the worker that goes on at once.
+    pub(super) fn begin_waits(&self) {
+        if self.next.load(Ordering::Relaxed) == 0 {
+            let mut alarms = self.alarms.lock();
+            alarms.settled(self.clock, Instant::now);
+            self.publish(&alarms);
+        }
     }
 
     /// Returns the moment for which the worker's timer must be armed, unless it is armed for that
     /// or for something earlier: alarms are mostly cancelled, and to re-arm for each would cost
     /// more than to look in vain now and then.
     pub(super) fn arm(&self) -> Option<Instant> {
-        let mut alarms = self.alarms.lock();
-        let earliest = alarms.settled(self.clock).earliest()?;
-        if earliest >= self.armed.load(Ordering::Relaxed) {
+        let armed = self.armed.load(Ordering::Relaxed);
+        if self.next.load(Ordering::Relaxed) >= armed {
             return None;
         }
+        let mut alarms = self.alarms.lock();
+        let earliest = alarms.settled(self.clock, Instant::now).earliest();
+        self.publish(&alarms);
+        let earliest = earliest.filter(|earliest| *earliest < armed)?;
         self.armed.store(earliest, Ordering::Relaxed);
         Some(self.clock.begin + Duration::from_millis(earliest))
+    }
+
+    /// Tells the worker what its alarms are, at the end of a change to them.
+    fn publish(&self, alarms: &Alarms) {
+        self.next.store(alarms.next(), Ordering::Relaxed);
     }
 }

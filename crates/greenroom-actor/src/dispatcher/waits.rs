@@ -18,8 +18,9 @@ const NONE: u32 = u32::MAX;
 /// The waits of actors for replies: every operation costs the same however many there are, of one
 /// actor too.
 ///
-/// Most replies come at once. So a wait is only noted at first; it gets its alarm, and is indexed
-/// by its asker, when somebody [looks](Self::settle) at alarms or at who waits for whom.
+/// Most replies come at once. So a wait is only noted at first; it begins, gets its alarm and is
+/// indexed by its asker when somebody [looks](Self::settle) at alarms or at who waits for whom. The
+/// worker does so at the end of each run, so no clock is read for a reply that comes before that.
 pub(super) struct Waits {
     entries: Slab<Entry>,
     /// The waits that are only noted: the oldest and the latest of a list.
@@ -42,9 +43,8 @@ enum State {
     Indexed(AlarmKey),
 }
 
-/// The begin of a wait, its time-out, and the task to wake at the deadline.
+/// The time-out of a wait, and the task to wake at the deadline.
 pub(super) struct Note {
-    pub(super) asked: Instant,
     pub(super) timeout: Duration,
     pub(super) waker: Waker,
 }
@@ -94,8 +94,8 @@ impl Waits {
         self.noted.0 != NONE
     }
 
-    /// Sets the alarms of the waits that are only noted, and indexes them.
-    pub(super) fn settle(&mut self, wheel: &mut Wheel<Alarm>, clock: Clock) {
+    /// Lets the waits that are only noted begin: sets their alarms, and indexes them.
+    pub(super) fn settle(&mut self, wheel: &mut Wheel<Alarm>, clock: Clock, now: Instant) {
         let (mut next, _) = std::mem::replace(&mut self.noted, (NONE, NONE));
         // The oldest first, so that the latest comes to lie in front.
         while next != NONE {
@@ -104,7 +104,7 @@ impl Waits {
             let older = self.latest.insert(entry.asker, index).unwrap_or(NONE);
             next = std::mem::replace(&mut entry.later, NONE);
             entry.older = older;
-            entry.set_alarm(wheel, clock);
+            entry.set_alarm(wheel, clock, now);
             if let Some(older) = self.entries.get_mut(older as usize) {
                 older.later = index;
             }
@@ -181,11 +181,11 @@ impl Waits {
 }
 
 impl Entry {
-    fn set_alarm(&mut self, wheel: &mut Wheel<Alarm>, clock: Clock) {
+    fn set_alarm(&mut self, wheel: &mut Wheel<Alarm>, clock: Clock, now: Instant) {
         // No alarm has this key. It stays for no longer than this function.
         let state = std::mem::replace(&mut self.state, State::Indexed(AlarmKey::NONE));
         if let State::Noted(note) = state {
-            let deadline = clock.millisecond_after(super::moment(note.asked, note.timeout));
+            let deadline = clock.millisecond_after(super::moment(now, note.timeout));
             self.state = State::Indexed(wheel.set(deadline, Alarm::Wake(note.waker)));
         }
     }
@@ -217,7 +217,6 @@ mod tests {
         let note = |waits: &mut Waits, asker, callee: usize| {
             let callee = Arc::clone(&callees[callee].0) as _;
             let note = Note {
-                asked: Instant::now(),
                 timeout: Duration::from_secs(1),
                 waker: Waker::noop().clone(),
             };
@@ -229,7 +228,7 @@ mod tests {
             let latest = order[gone..].iter().max();
             let latest = latest.map(|latest| callees[*latest].id());
             if is_found {
-                waits.settle(&mut wheel, Clock::new());
+                waits.settle(&mut wheel, Clock::new(), Instant::now());
                 assert_eq!(waits.of(ActorId(1)).map(|callee| callee.id()), latest);
             }
             let key = keys[place].take().expect("each goes once");

@@ -4,6 +4,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 use crossbeam_deque::Worker as Queue;
 use fastrand::Rng;
@@ -18,6 +19,8 @@ const OUTSIDE_FIRST_EVERY: u32 = 61;
 
 /// One in this many runs that end for want of work is measured.
 const MEASURED_EVERY: u32 = 8;
+/// The longest run whose like need no clock at their beginning.
+const SHORT_MAX: Duration = Duration::from_micros(50);
 
 /// A worker: runs the actors of one run queue, wherever it is polled: in a task of a runtime, on a
 /// thread of its own, on a stage.
@@ -28,7 +31,11 @@ pub(super) struct Worker {
     has_begun: bool,
     /// The waker of the timer, while it is armed.
     armed_for: Option<Waker>,
+    /// The number of runs that ended for want of work.
     short_runs: u32,
+    /// `true` if the last run that was measured took longer than [`SHORT_MAX`], or alarms may be
+    /// due: the next begins with a look at the clock.
+    is_timed: bool,
     ticks: u32,
 }
 
@@ -81,12 +88,21 @@ impl Worker {
             has_begun: false,
             armed_for: None,
             short_runs: 0,
+            is_timed: true,
             ticks: 0,
         }
     }
 
+    /// Returns the time, if the run that begins is measured or may be a long one.
+    fn begin_run(&self) -> Option<Instant> {
+        let is_timed = self.is_timed
+            || matches!(self.order, Order::Seeded(_))
+            || self.short_runs.wrapping_add(1).is_multiple_of(MEASURED_EVERY);
+        is_timed.then(Instant::now)
+    }
+
     /// Runs actors until there are none to run, or it is time to yield.
-    fn work(&mut self, now: Instant) -> Left {
+    fn work(&mut self, now: Option<Instant>) -> Left {
         let Self {
             local,
             order,
@@ -97,7 +113,9 @@ impl Worker {
         // What came from outside in the meantime must not wait until a busy actor had many turns.
         *ticks = OUTSIDE_FIRST_EVERY - 1;
         let left = local.enter(|| {
-            local.shared().timetable.go_off(now);
+            if let Some(now) = now {
+                local.shared().timetable.go_off(now);
+            }
             loop {
                 *ticks = ticks.wrapping_add(1);
                 let next = match order {
@@ -126,15 +144,23 @@ impl Worker {
     /// Adds to the time that the worker ran actors. A run that ended because nothing was left is
     /// measured once in a while and stands for the others, as reading the clock costs more than a
     /// short run.
-    fn account(&mut self, begin: Instant, left: &Left) {
+    fn account(&mut self, begin: Option<Instant>, left: &Left) {
         let ran = match left {
-            Left::Work => self.local.pace.ran(),
+            Left::Work => {
+                self.is_timed = true;
+                self.local.pace.ran()
+            }
             Left::Nothing => {
                 self.short_runs = self.short_runs.wrapping_add(1);
+                let Some(begin) = begin else {
+                    return;
+                };
                 if !self.short_runs.is_multiple_of(MEASURED_EVERY) {
                     return;
                 }
-                begin.elapsed() * MEASURED_EVERY
+                let ran = begin.elapsed();
+                self.is_timed = ran > SHORT_MAX;
+                ran * MEASURED_EVERY
             }
         };
         let micros = u64::try_from(ran.as_micros()).unwrap_or(u64::MAX);
@@ -189,10 +215,11 @@ impl Future for Worker {
                 .store(is_clock_real(), Ordering::Relaxed);
         }
         loop {
-            let now = Instant::now();
-            let left = worker.work(now);
-            worker.account(now, &left);
+            let begin = worker.begin_run();
+            let left = worker.work(begin);
+            worker.account(begin, &left);
             if let Left::Work = left {
+                worker.local.shared().timetable.begin_waits();
                 // Unlike a plain wake-up, this lets a runtime of one thread look at its sockets and
                 // timers first.
                 let _ = std::pin::pin!(tokio::task::yield_now()).poll(cx);
@@ -204,9 +231,11 @@ impl Future for Worker {
             // First asleep, then the last look at alarms and work: a thread that adds one after
             // that look finds a worker to wake.
             worker.local.core.go_to_sleep(worker.local.number);
-            if !worker.arm(cx) && !worker.local.core.has_work() {
+            let is_due = worker.arm(cx);
+            if !is_due && !worker.local.core.has_work(worker.local.number) {
                 return Poll::Pending;
             }
+            worker.is_timed |= is_due;
             worker.local.core.get_up(worker.local.number);
         }
     }

@@ -1,7 +1,8 @@
 //! Questions without a reply in time.
 
 use std::sync::mpsc;
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
 use greenroom_actor::testing;
@@ -102,4 +103,45 @@ fn an_actor_hears_of_its_deadline_although_nothing_runs_where_the_other_is() {
         let error = error.recv().expect("it was told");
         assert!(error.contains("within 20ms"), "{error}");
     });
+}
+
+/// Asks one that hangs eight times at once, for 1 to 8 ms. No error may be early.
+async fn ask_eight_in_vain(system: &ActorSystem) {
+    let hung = system.spawn(Puppet::make("hung", &Journal::default()));
+    hung.tell(Hang).expect("the mailbox has room");
+    let ask = async |millis| {
+        let (timeout, begin) = (Duration::from_millis(millis), Instant::now());
+        let ask = hung.ask(Note(1)).timeout(timeout);
+        let asked = tokio::time::timeout(PATIENCE, ask).await;
+        let error = asked.expect("the deadline is kept").expect_err("it hangs");
+        assert!(error.is_timeout(), "{error}");
+        assert!(begin.elapsed() >= timeout, "after {:?}", begin.elapsed());
+    };
+    futures_util::future::join_all((1..=8).map(ask)).await;
+    hung.kill();
+}
+
+#[test]
+fn no_deadline_of_a_task_is_missed_or_early_while_workers_go_to_sleep_and_wake() {
+    let runtime = || {
+        let runtime = Builder::new_current_thread().enable_all().build();
+        runtime.expect("the system gives a runtime")
+    };
+    for dispatcher in [Dispatcher::tokio(), Dispatcher::pool(2)] {
+        let on = crate::dispatchers::threads(2);
+        let _within = on.enter();
+        let builder = ActorSystem::builder().dispatcher("default", dispatcher);
+        let system = builder.build().expect("the dispatcher starts");
+        thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    runtime().block_on(async {
+                        for _ in 0..40 {
+                            ask_eight_in_vain(&system).await;
+                        }
+                    });
+                });
+            }
+        });
+    }
 }
