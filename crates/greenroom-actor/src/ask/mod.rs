@@ -4,10 +4,11 @@ mod error;
 
 use std::fmt;
 use std::marker::PhantomData;
+use std::mem;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 
 pub use error::AskError;
@@ -55,7 +56,8 @@ impl<A: Actor> std::ops::Deref for Callee<'_, A> {
 }
 
 enum State<A: Sealed<M, K>, M, K> {
-    Fresh(M),
+    /// The message is there, and is taken from its place: a state is long to move.
+    Fresh(Option<M>),
     /// The mailbox is full.
     NoRoom(AskMessage<A, M, K>, ReplyReceiver<A::Reply>, Listener),
     Sent(ReplyReceiver<A::Reply>),
@@ -72,7 +74,7 @@ where
         Self {
             callee,
             timeout: TIMEOUT_DEFAULT,
-            state: State::Fresh(message),
+            state: State::Fresh(Some(message)),
             deadline: None,
             kind: PhantomData,
         }
@@ -84,33 +86,60 @@ where
         self
     }
 
-    fn begin(&mut self, message: M) -> Result<State<A, M, K>, Result<A::Reply, AskError>> {
+    /// Sends the message. Returns the result if it is there at once.
+    fn begin(&mut self, message: M) -> Option<Result<A::Reply, AskError>> {
         let message = match dispatcher::call_here(&self.callee.0, message) {
-            Ok(called) => return Err(called.map_err(|_| self.unhandled(Reason::Failed))),
+            Ok(called) => return Some(called.map_err(|_| self.unhandled(Reason::Failed))),
             Err(message) => message,
         };
         let (reply, receiver) = ReplyTo::new();
         self.post(AskMessage { message, reply }, receiver)
     }
 
+    /// Puts the message into the mailbox, or waits for room in it.
     fn post(
-        &self,
+        &mut self,
         message: AskMessage<A, M, K>,
         receiver: ReplyReceiver<A::Reply>,
-    ) -> Result<State<A, M, K>, Result<A::Reply, AskError>> {
+    ) -> Option<Result<A::Reply, AskError>> {
         let cell = &self.callee.0;
         let message = match cell.post(message) {
-            Posted::Done => return Ok(State::Sent(receiver)),
-            Posted::Closed(message) => return Err(Err(self.closed(message))),
-            Posted::Full(message) if !cell.lets_wait() => return Err(Err(self.full(message))),
+            Posted::Done => {
+                self.state = State::Sent(receiver);
+                return None;
+            }
+            Posted::Closed(message) => return Some(Err(self.closed(message))),
+            Posted::Full(message) if !cell.lets_wait() => return Some(Err(self.full(message))),
             Posted::Full(message) => message,
         };
         let room = cell.listen_for_room();
-        match cell.post(message) {
-            Posted::Done => Ok(State::Sent(receiver)),
-            Posted::Closed(message) => Err(Err(self.closed(message))),
-            Posted::Full(message) => Ok(State::NoRoom(message, receiver, room)),
+        self.state = match cell.post(message) {
+            Posted::Done => State::Sent(receiver),
+            Posted::Closed(message) => return Some(Err(self.closed(message))),
+            Posted::Full(message) => State::NoRoom(message, receiver, room),
+        };
+        None
+    }
+
+    /// Waits for room in the mailbox. Returns the result if there is one.
+    #[inline(never)]
+    fn wait_for_room(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<A::Reply, AskError>>> {
+        let State::NoRoom(_, _, room) = &mut self.state else {
+            return Poll::Ready(None);
+        };
+        let has_room = Pin::new(room).poll(cx).is_ready();
+        if !has_room && self.watch_deadline(cx.waker()) {
+            return Poll::Pending;
         }
+        let State::NoRoom(message, receiver, _) = mem::replace(&mut self.state, State::Done) else {
+            return Poll::Ready(None);
+        };
+        Poll::Ready(if has_room {
+            self.post(message, receiver)
+        } else {
+            message.discard();
+            Some(Err(self.timed_out()))
+        })
     }
 
     /// Polls the reply to a message that was sent: in place, as nothing of the state changes.
@@ -227,27 +256,18 @@ where
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let ask = self.get_mut();
         loop {
-            if let State::Sent(_) = ask.state {
-                return ask.wait(cx);
-            }
-            let next = match std::mem::replace(&mut ask.state, State::Done) {
-                State::Fresh(message) => ask.begin(message),
-                State::NoRoom(message, receiver, mut room) => match Pin::new(&mut room).poll(cx) {
-                    Poll::Ready(()) => ask.post(message, receiver),
-                    Poll::Pending if ask.watch_deadline(cx.waker()) => {
-                        ask.state = State::NoRoom(message, receiver, room);
-                        return Poll::Pending;
-                    }
-                    Poll::Pending => {
-                        message.discard();
-                        Err(Err(ask.timed_out()))
-                    }
-                },
-                State::Sent(_) | State::Done => panic!("polled after it was ready"),
+            let result = match &mut ask.state {
+                State::Sent(_) => return ask.wait(cx),
+                State::Fresh(message) => {
+                    let message = message.take().expect("polled after it was ready");
+                    ask.begin(message)
+                }
+                State::NoRoom(..) => ready!(ask.wait_for_room(cx)),
+                State::Done => panic!("polled after it was ready"),
             };
-            match next {
-                Ok(state) => ask.state = state,
-                Err(result) => return Poll::Ready(result),
+            if let Some(result) = result {
+                ask.state = State::Done;
+                return Poll::Ready(result);
             }
         }
     }

@@ -97,7 +97,10 @@ impl Worker {
     fn begin_run(&self) -> Option<Instant> {
         let is_timed = self.is_timed
             || matches!(self.order, Order::Seeded(_))
-            || self.short_runs.wrapping_add(1).is_multiple_of(MEASURED_EVERY);
+            || self
+                .short_runs
+                .wrapping_add(1)
+                .is_multiple_of(MEASURED_EVERY);
         is_timed.then(Instant::now)
     }
 
