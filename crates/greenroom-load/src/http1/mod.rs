@@ -67,8 +67,8 @@ impl Worker {
         }
         let mut is_stopped = false;
         while !is_stopped && !self.is_over() {
-            let pause = self.pause(next_sweep, share.plan.spin);
-            let events = self.core.wait(pause)?;
+            let until = self.waits_until(next_sweep, share.plan.spin);
+            let events = self.core.wait(until)?;
             self.events(events);
             let now = self.core.clock.now();
             if now >= next_sweep {
@@ -103,18 +103,18 @@ impl Worker {
         }
     }
 
-    fn pause(&mut self, next_sweep: u64, spin: bool) -> Duration {
+    /// Returns the time until which to wait for events; 0 if there is something to do without any.
+    fn waits_until(&self, next_sweep: u64, spin: bool) -> u64 {
         if spin || self.core.has_unread() {
-            return Duration::ZERO;
+            return 0;
         }
         let due = match &self.pace {
             Pace::Closed(closed) => closed.next_due(),
             Pace::Open(open) => open.pacer.wakes_at(),
         };
-        let until = next_sweep
+        next_sweep
             .min(self.core.recorder.flush_due())
-            .min(due.unwrap_or(u64::MAX));
-        Duration::from_nanos(until.saturating_sub(self.core.clock.now()))
+            .min(due.unwrap_or(u64::MAX))
     }
 
     fn happened(&mut self, happened: Happened) {

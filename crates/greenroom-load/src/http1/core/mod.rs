@@ -1,18 +1,19 @@
 //! The connections of a thread and their epoll instance.
 
+mod alarm;
 mod end;
 mod receive;
 
 use std::io;
 use std::net::IpAddr;
 use std::os::fd::OwnedFd;
-use std::time::Duration;
 
 use rustix::buffer::spare_capacity;
 use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
 use slab::Slab;
 
+use self::alarm::Alarm;
 use super::connection::{Connection, Flight, Interest, Phase};
 use super::requests::Requests;
 use super::transport::Transport;
@@ -34,6 +35,7 @@ pub(super) struct Core {
     endpoints: Vec<Endpoint>,
     requests: Requests,
     epoll: OwnedFd,
+    alarm: Alarm,
     connections: Slab<Connection>,
     events: Vec<epoll::Event>,
     input: Vec<u8>,
@@ -87,13 +89,15 @@ impl Core {
         recorder: Recorder,
     ) -> io::Result<Self> {
         let plan = &share.plan;
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         Ok(Self {
             clock: share.clock,
             routes: Routes::new(endpoints, share.index).through(share.paths.clone()),
             endpoints: endpoints.to_vec(),
             requests: Requests::new(plan, endpoints),
             recorder,
-            epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?,
+            alarm: Alarm::new(&epoll)?,
+            epoll,
             connections: Slab::new(),
             events: Vec::with_capacity(EVENTS_MAX),
             input: vec![0; INPUT_BYTES],
@@ -152,17 +156,16 @@ impl Core {
         self.failed_attempts.is_some_and(is_failing) && self.recorder.wants_first()
     }
 
-    /// Waits for events at most `timeout`; returns their number.
-    pub(super) fn wait(&mut self, timeout: Duration) -> io::Result<usize> {
+    /// Waits for events until this time, or takes those at hand if it is over; returns their
+    /// number.
+    pub(super) fn wait(&mut self, until: u64) -> io::Result<usize> {
         self.events.clear();
-        let timeout = Timespec {
-            tv_sec: timeout.as_secs().try_into().unwrap_or(i64::MAX),
-            tv_nsec: timeout.subsec_nanos().into(),
-        };
+        let is_ahead = self.alarm.set(until, self.clock)?;
+        let timeout = (!is_ahead).then(Timespec::default);
         match epoll::wait(
             &self.epoll,
             spare_capacity(&mut self.events),
-            Some(&timeout),
+            timeout.as_ref(),
         ) {
             Ok(count) => Ok(count),
             Err(Errno::INTR) => Ok(0),

@@ -27,6 +27,9 @@ impl Core {
     pub(in crate::http1) fn event(&mut self, index: usize) -> Happened {
         let event = self.events[index];
         let (data, flags) = (event.data, event.flags);
+        if self.alarm.has_rung(data.u64()) {
+            return Happened::Nothing;
+        }
         let key = usize::try_from(data.u64()).unwrap_or(usize::MAX);
         // An event before this one may have closed the connection.
         let Some(connection) = self.connections.get(key) else {
