@@ -165,7 +165,10 @@ lab: ## List the experiments, or run one: RUN=tutorial, RUN=all QUICK=1 (ARGS: f
 
 # What a clock on a shared machine cannot show. Not in .ci/run: the release build takes minutes.
 .PHONY: bench-instructions
-bench-instructions: ## Count instructions of a request, beside hyper, axum and the baseline (ARGS=--update)
+bench-instructions: lab-http ## Count instructions of a request, beside hyper, axum and the baseline (ARGS=--update)
 	$(CARGO) xtask tools apt
-	$(CARGO) build --release --locked --manifest-path lab/Cargo.toml --package lab-http --bins
 	lab/target/release/http-instructions $(ARGS)
+
+.PHONY: lab-http
+lab-http: ## Build what bench-instructions counts
+	$(CARGO) build --release --locked --manifest-path lab/Cargo.toml --package lab-http --bins

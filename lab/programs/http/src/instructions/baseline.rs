@@ -6,43 +6,56 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::Context;
+use serde::{Deserialize, Serialize};
 
 /// The change, in percent, from which it is marked.
 pub(crate) const NOTABLE_PERCENT: f64 = 2.0;
 /// The change to the worse, in percent, that fails.
 pub(crate) const TOO_MUCH_PERCENT: f64 = 5.0;
 
-/// Instructions of a request by case.
-#[derive(Debug, Default)]
-pub(crate) struct Baseline(BTreeMap<String, f64>);
+/// Instructions of a request by case, and what they were counted with.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Baseline {
+    /// The compiler and valgrind, as they name themselves: another one counts otherwise.
+    counted_with: String,
+    instructions: BTreeMap<String, f64>,
+}
 
 impl Baseline {
     /// Reads a file; one that is not there has no cases.
     ///
     /// # Errors
-    /// If it cannot be read, or is no JSON object of numbers.
+    /// If it cannot be read, or is no baseline.
     pub(crate) fn read(path: &Path) -> anyhow::Result<Self> {
         if !path.exists() {
             return Ok(Self::default());
         }
         let read = fs::read_to_string(path).map_err(anyhow::Error::from);
-        let cases = read.and_then(|text| Ok(serde_json::from_str(&text)?));
-        Ok(Self(cases.with_context(|| path.display().to_string())?))
+        let baseline = read.and_then(|text| Ok(serde_json::from_str(&text)?));
+        baseline.with_context(|| path.display().to_string())
     }
 
-    pub(crate) fn write(&self, path: &Path) -> anyhow::Result<()> {
-        let text = serde_json::to_string_pretty(&self.0)? + "\n";
+    /// Writes it, as counted with these tools.
+    pub(crate) fn write(&mut self, path: &Path, tools: &str) -> anyhow::Result<()> {
+        tools.clone_into(&mut self.counted_with);
+        let text = serde_json::to_string_pretty(self)? + "\n";
         fs::write(path, text).with_context(|| path.display().to_string())
+    }
+
+    /// Returns what it was counted with, if that is not these tools.
+    pub(crate) fn counted_with_others(&self, tools: &str) -> Option<&str> {
+        (self.counted_with != tools).then_some(&self.counted_with)
     }
 
     /// Returns how far a case is from what it was; `None` for a new one.
     pub(crate) fn change(&self, case: &str, now: f64) -> Option<Change> {
-        let before = *self.0.get(case)?;
+        let before = *self.instructions.get(case)?;
         Some(Change { before, now })
     }
 
     pub(crate) fn put(&mut self, case: &str, now: f64) {
-        self.0.insert(case.to_owned(), now.round());
+        self.instructions.insert(case.to_owned(), now.round());
     }
 }
 
@@ -102,9 +115,11 @@ mod tests {
         let mut baseline = Baseline::read(&path).expect("it may be missing");
         assert!(baseline.change("case", 1.0).is_none());
         baseline.put("case", 12.4);
-        baseline.write(&path).expect("a folder for files");
+        baseline.write(&path, "these").expect("a folder for files");
         let read = Baseline::read(&path).expect("it is JSON");
         fs::remove_file(&path).expect("it was written");
+        assert_eq!(read.counted_with_others("these"), None);
+        assert_eq!(read.counted_with_others("newer"), Some("these"));
         let before = read.change("case", 1.0).expect("it is there").before;
         assert!((before - 12.0).abs() < 1e-9, "{before}");
     }

@@ -20,18 +20,23 @@ const START_MAX: Duration = Duration::from_mins(1);
 /// The interval of looks whether it does.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Returns what valgrind says of itself.
+/// Returns valgrind and the compiler, as they name themselves.
 ///
 /// # Errors
-/// If it is not installed.
-pub(crate) fn version() -> anyhow::Result<String> {
-    let output = Command::new("valgrind").arg("--version").output();
-    match output {
+/// If one of them is not installed.
+pub(crate) fn tools() -> anyhow::Result<String> {
+    let valgrind = version("valgrind", "on Debian: apt-get install valgrind")?;
+    let rustc = version("rustc", "https://rustup.rs")?;
+    Ok(format!("{valgrind}, {rustc}"))
+}
+
+fn version(program: &str, how: &str) -> anyhow::Result<String> {
+    match Command::new(program).arg("--version").output() {
         Ok(output) => Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned()),
-        Err(error) if error.kind() == ErrorKind::NotFound => bail!(
-            "valgrind is NOT INSTALLED, so nothing is counted (on Debian: apt-get install valgrind)"
-        ),
-        Err(error) => Err(error).context("valgrind --version"),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            bail!("{program} is NOT INSTALLED, so nothing is counted ({how})")
+        }
+        Err(error) => Err(error).with_context(|| format!("{program} --version")),
     }
 }
 
