@@ -1,5 +1,5 @@
 use std::collections::HashSet;
-use std::hash::{BuildHasher, RandomState};
+use std::hash::{BuildHasher, BuildHasherDefault, Hasher, RandomState};
 use std::time::Duration;
 
 use async_nats::Subject;
@@ -19,8 +19,26 @@ const KNOWN_MAX: usize = 262_144;
 pub(super) struct Repeats {
     hasher: RandomState,
     /// Those of this time, and of the one before.
-    known: [HashSet<u64>; 2],
+    known: [HashSet<u64, BuildHasherDefault<Hashed>>; 2],
     since: Instant,
+}
+
+/// The hash of a number that is a hash already.
+#[derive(Default)]
+struct Hashed(u64);
+
+impl Hasher for Hashed {
+    fn write(&mut self, bytes: &[u8]) {
+        unreachable!("{} bytes that are no u64", bytes.len());
+    }
+
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
 }
 
 impl Repeats {
