@@ -15,7 +15,7 @@ pub(crate) const PAGE: &str = "docs/benchmarks.md";
 pub(crate) const RESULTS: &str = "lab/results";
 
 /// Kinds of reports, in the order of the page: the end of a file's name after its date.
-const KINDS: [(&str, &str); 13] = [
+const KINDS: [(&str, &str); 14] = [
     ("isolation", "Isolation"),
     (
         "isolation-fairness",
@@ -32,6 +32,7 @@ const KINDS: [(&str, &str); 13] = [
     ("psgi", "Perl applications"),
     ("load", "The load generator"),
     ("social", "The social network"),
+    ("cluster", "Beyond one machine"),
 ];
 
 /// Length of `2026-11-22`.
