@@ -163,7 +163,7 @@ lab: ## List the experiments, or run one: RUN=tutorial, RUN=all QUICK=1 (ARGS: f
 	$(CARGO) run --release --quiet --locked --manifest-path lab/Cargo.toml --package greenroom-lab --bin lab -- \
 		$(RUN) $(if $(QUICK),--quick) $(ARGS)
 
-# What a clock on a shared machine cannot show. Not in .ci/run: the release build takes minutes.
+# What a clock on a shared machine cannot show.
 .PHONY: bench-instructions
 bench-instructions: lab-http ## Count instructions of a request, beside hyper, axum and the baseline (ARGS=--update)
 	$(CARGO) xtask tools apt

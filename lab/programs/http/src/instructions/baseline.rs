@@ -43,9 +43,10 @@ impl Baseline {
         fs::write(path, text).with_context(|| path.display().to_string())
     }
 
-    /// Returns what it was counted with, if that is not these tools.
+    /// Returns what it was counted with, if there is one and that is not these tools.
     pub(crate) fn counted_with_others(&self, tools: &str) -> Option<&str> {
-        (self.counted_with != tools).then_some(&self.counted_with)
+        let others = Some(self.counted_with.as_str()).filter(|others| *others != tools);
+        others.filter(|others| !others.is_empty())
     }
 
     /// Returns how far a case is from what it was; `None` for a new one.
